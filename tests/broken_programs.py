@@ -427,13 +427,13 @@ def ending_early(x: torch.Tensor) -> torch.Tensor:
 
 WITHOUT_CURE = {
     locking: "hold the lock around the compiled call",
-    starting_a_program: "run the program outside of compiled code",
+    starting_a_program: "run the process outside compiled code",
     asking: "ask before the call",
-    noting_the_time: "make it before the compiled call",
-    noting_a_name: "make it before the compiled call",
-    writing_a_file: "write it outside of compiled code",
-    saving: "write it outside of compiled code",
-    seeded: "seed and draw outside of compiled code",
-    ending_early: "compile what stands on each side",
+    noting_the_time: "compute it before the compiled call",
+    noting_a_name: "compute it before the compiled call",
+    writing_a_file: "write it outside compiled code",
+    saving: "write it outside compiled code",
+    seeded: "seed and draw outside compiled code",
+    ending_early: "compile each side as its own function",
 }
 """Functions whose breaks no change of a few lines takes away, and what is said of each."""

@@ -197,7 +197,7 @@ def test_a_report_with_a_column_of_another_type_is_refused_in_a_sentence() -> No
     data = Report(tables={"kernels": Table.of(Kernel, [Kernel("k0", "add", "cpp", "g0")])})
     stored = data.to_json()
     stored["tables"]["kernels"]["columns"]["name"] = [7]
-    words = r"its table of Kernel: name\[0\] is 7: expected a text"
+    words = r"table of Kernel\): name\[0\] is 7: expected a text"
     with pytest.raises(ArtifactError, match=words):
         Report.from_json(stored)
     damaged = Report(tables={"kernels": Table(Kernel, {"id": ["k0"], "name": [7]})}).to_bytes()
@@ -208,7 +208,9 @@ def test_a_report_with_a_column_of_another_type_is_refused_in_a_sentence() -> No
 def test_a_measured_call_of_another_type_is_refused_in_a_sentence() -> None:
     fits = {"call_us": 1.0, "call_spread_us": 0, "eager_us": None, "repeats": 3}
     assert read_measured_call(Report(extra={MEASURED: fits})) == MeasuredCall(1.0, 0, None, 3)
-    with pytest.raises(ArtifactError, match="its measured call: call_us is 'x': expected a number"):
+    with pytest.raises(
+        ArtifactError, match=r"its measured call\): call_us is 'x': expected a number"
+    ):
         read_measured_call(Report(extra={MEASURED: {**fits, "call_us": "x"}}))
 
 

@@ -45,7 +45,7 @@ def test_one_switch_changes_lines_table_graph_and_inspector(page: Any) -> None:
     page.get_by_label("Cost", exact=True).select_option("bound")
     assert first_row(page).startswith("k0")
     assert "Bound: 156 ns" in page.locator(".insp").inner_text()
-    assert "launch, caches and latency are left out" in page.locator(".insp").inner_text()
+    assert "without launch, caches and latency" in page.locator(".insp").inner_text()
     page.get_by_role("tab", name="Graphs").click()
     page.locator(".graph-legend", has_text="bound (est.)").wait_for()
     page.get_by_role("tab", name="Overview").click()

@@ -28,5 +28,5 @@ def test_durations_are_read_as_people_write_them(written: str | float, seconds: 
 
 @pytest.mark.parametrize("written", ["100", "fast", "1 hour", "-1s", "", -1.0, True, None])
 def test_what_is_no_duration_is_named(written: object) -> None:
-    with pytest.raises(UsageError, match=r"The budget load=.* is no duration: write \"85us\""):
+    with pytest.raises(UsageError, match=r"The budget load=.* is not a duration: pass \"85us\""):
         parse_seconds("load", written)  # type: ignore[arg-type]

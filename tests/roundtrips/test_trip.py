@@ -102,7 +102,7 @@ def test_budgets_are_held_or_named(trip: RoundTrip) -> None:
     assert "build guards (guards)" in words
     assert "over the budget of 1.00 ns" in words
     assert "(load)" not in words
-    with pytest.raises(wb.UsageError, match="There is no time 'second_call'"):
+    with pytest.raises(wb.UsageError, match="Time 'second_call' does not exist"):
         trip.require(second_call="1s")
     with pytest.raises(wb.UsageError, match="it has eager, ours"):
         trip.require(way="torch", load="1s")

@@ -45,7 +45,9 @@ def test_every_promised_target_is_there(name: str) -> None:
 
 def test_names_do_not_care_for_case_and_a_wrong_one_gets_a_hint() -> None:
     assert GPUS["H100"] is GPUS["h100"]
-    with pytest.raises(UsageError, match=r"no GPU 'h10'\. Did you mean 'h100'\? Known: v100, "):
+    with pytest.raises(
+        UsageError, match=r"GPU 'h10' is unknown\. Did you mean 'h100'\? Choose one of v100, "
+    ):
         GPUS["h10"]
 
 
@@ -89,9 +91,9 @@ def test_wb_targets_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ("file", "text", "words"),
     [
         ("a.toml", "[x", "a.toml is not valid TOML"),
-        ("a.json", "[1]", "a.json must hold one table for each GPU"),
+        ("a.json", "[1]", "a.json must have one table for each GPU"),
         ("a.toml", "x = 3", "x must be a table"),
-        ("a.json", '{"x": {"base": "h1000"}}', "no GPU 'h1000'"),
+        ("a.json", '{"x": {"base": "h1000"}}', "GPU 'h1000' is unknown"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(

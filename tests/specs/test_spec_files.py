@@ -16,8 +16,8 @@ H100 = Catalogue.built_in()["h100"]
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"smz": 3}, "no field 'smz'; did you mean sms"),
-        ({"matrix": {"fp17": 3}}, "no field 'matrix.fp17'; did you mean matrix.fp16"),
+        ({"smz": 3}, "field 'smz' does not exist; did you mean sms"),
+        ({"matrix": {"fp17": 3}}, "field 'matrix.fp17' does not exist; did you mean matrix.fp16"),
         ({"sms": "3"}, "sms must be a number, not '3'"),
         ({"sms": True}, "sms must be a number, not True"),
         ({"sms": 1.5}, "sms must be a positive integer, not 1.5"),

@@ -138,7 +138,7 @@ def test_the_file_of_a_session_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "sized.py").write_text(SIZED)
     run(tmp_path, SAVE)
     shutil.rmtree(tmp_path / "workbench" / "worlds" / "sessions")
-    missing = "what records programs and reads such records is not installed."
+    missing = "sessions are not installed. Reinstall aot-workbench."
     assert run(tmp_path, ASK).splitlines() == [
         f"run.wbs: {missing}",
         f"sized.aotv: {missing}",

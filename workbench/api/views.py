@@ -156,8 +156,8 @@ def launches(
 
     `workbench.analysis.gpu_model.launches` says what the model includes and omits, and the source
     of each cost. The costs were measured on other machines, and a host may take several times as
-    long: that of an H100 took 16 to 22 µs a launch. After `profile`, a note has the measured time
-    of the call.
+    long: that of an H200 took 20.5 µs per launch. After `profile`, a note has the measured time of
+    the call.
 
     Parameters
     ----------

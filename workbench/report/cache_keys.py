@@ -1,4 +1,4 @@
-"""Why torch compiled again: two keys of its cache, part by part."""
+"""Why torch recompiled: two keys of its cache, part by part."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class WhyRecompiled(Presented):
         )
         if self.same:
             return (
-                f"{self.a} and {self.b} have the same key: torch takes the second from its cache, "
-                f"if it is still there.{note}"
+                f"{self.a} and {self.b} have the same key: the second is a cache hit while the "
+                f"entry exists.{note}"
             )
         shown = self.differences[:_SHOWN]
         more = len(self.differences) - len(shown)
         if len(self.differences) == 1:
-            return f"{self.b} was compiled again because {shown[0]}.{note}"
-        lines = [f"{self.b} was compiled again because:", *(f"  - {line}" for line in shown)]
+            return f"{self.b} was recompiled because {shown[0]}.{note}"
+        lines = [f"{self.b} was recompiled because:", *(f"  - {line}" for line in shown)]
         return (
             "\n".join([*lines, *([f"  - … and {more} more: see .frame()"] if more else [])]) + note
         )
@@ -89,7 +89,7 @@ class WhyRecompiled(Presented):
 
 
 def why_recompiled(a: Report, b: Report, names: tuple[str, str]) -> WhyRecompiled:
-    """Compare the keys of two records; raises `UsageError` where one has none."""
+    """Compare the keys of two reports; raises `UsageError` if one has none."""
     keys = _keys(a, names[0]), _keys(b, names[1])
     rows: list[KeyPart] = []
     differences: list[str] = []
@@ -117,9 +117,9 @@ def _keys(report: Report, name: str) -> Mapping[str, _Parts]:
     if not keys:
         why = report.why_missing("cache_parts")
         raise UsageError(
-            f"The record of {name} holds no cache key{f' ({why})' if why else ''}: torch refused "
-            "to cache the graph, found it in the cache of AOTAutograd, or the record is older than "
-            "this. Compile it again with capture='full'."
+            f"The report of {name} has no cache key{f' ({why})' if why else ''}: torch did not "
+            "cache the graph, it was an AOTAutograd cache hit, or the report is older. Compile it "
+            "again with capture='full'."
         )
     return keys
 
@@ -158,7 +158,7 @@ def _cut(text: str) -> str:
 
 
 def _name_input(first: str, second: str, a: Report, b: Report) -> str:
-    """The argument of the call that alone is such a tensor in both, as ` (x)`; else nothing."""
+    """The only argument that is such a tensor in both, as ` (x)`; otherwise nothing."""
     found = [_TENSOR.match(text) for text in (first, second)]
     if not all(found):
         return ""
@@ -191,7 +191,7 @@ def _aspects(part: str, a: str, b: str) -> Iterator[str]:
 
 
 def _first_difference(a: Report, b: Report) -> str:
-    """The first line in which the two graphs differ, from their texts in the records."""
+    """The first line in which the two graphs differ, from their texts in the reports."""
     for stage in reversed([stage for stage in GRAPH_STAGES.values() if stage.is_keyed]):
         texts = [_graph_text(report, stage.name) for report in (a, b)]
         if all(texts):

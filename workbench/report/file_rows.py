@@ -14,7 +14,7 @@ torch.compile with an empty cache folder and with the one that this left, torch'
 the file, the workbench's."""
 
 CPP = "cpp"
-"""One more way of a package, last and only when asked for: a program in C++, built for it."""
+"""One more start-up mode of a package, last and only on request: a C++ program built for it."""
 
 LOADING = ("model", "read", "unpack", "rebuild", "dlopen", "guards", "load", "compile")
 """The phases between the imports and the first call."""
@@ -25,19 +25,19 @@ PHASES = ("start", "torch", "imports", "inputs", *LOADING, "first_call")
 
 @dataclass(frozen=True, slots=True)
 class RoundTripWay:
-    """One way in a process of its own; times are seconds, None for what it does not do.
+    """One start-up mode in its own process; times are seconds, None for phases that it lacks.
 
-    `imports_s` is what is imported beyond torch itself, `load_s` all of `LOADING`. `first_result_s`
-    is the time from having torch and the inputs to the first result: imports, load and first call;
-    `total_s` that from the start of the process. `steady_s` is the median (p50) of
-    `steady_calls` later calls, `steady_p99_s` what 99 % of them take at most (nearest rank: the
-    slowest call of fewer than 100). `peak_rss_bytes` is the most memory that its process had
-    resident up to then, Python and torch included, without what a GPU or other processes held. The
-    errors are the largest over the outputs; `ok` is None where not all could be compared. `note`
-    says why a way did not run (`ran` is False then), or what it did differently.
+    `imports_s` is for imports beyond torch itself, `load_s` for all of `LOADING`. `first_result_s`
+    is the time of imports, load and first call, after torch and the inputs are ready; `total_s` is
+    the time from the start of the process. `steady_s` is the median (p50) of `steady_calls` later
+    calls, `steady_p99_s` their 99th percentile (nearest rank: of fewer than 100, the slowest).
+    `peak_rss_bytes` is the peak resident memory of its process, with Python and torch, without GPU
+    memory and other processes. Errors are the largest over the outputs; `ok` is None if not all
+    could be compared. `note` says why a mode did not run (`ran` is then False), or what it did
+    differently.
     """
 
-    way: str  # the way, by its name
+    way: str  # the start-up mode, by its name
     ran: bool
     ok: bool | None = None
     bit_exact: bool | None = None  # whether every byte is the same
@@ -49,19 +49,19 @@ class RoundTripWay:
     )
     first_result_s: float | None = number("First result", "s", source="measured")
     total_s: float | None = None
-    steady_s: float | None = number("p50", "s", "The median of later calls", source="measured")
+    steady_s: float | None = number("p50", "s", "Median of later calls", source="measured")
     note: str | None = None
     steady_p99_s: float | None = number(
         "p99",
         "s",
-        "What 99 % of later calls take at most; the slowest of fewer than 100",
+        "99th percentile of later calls; of fewer than 100, the slowest",
         source="measured",
     )
     steady_calls: int | None = number("Calls", "number")
     peak_rss_bytes: int | None = number(
         "Peak RSS",
         "B",
-        "The most memory that the process had resident, Python and torch included",
+        "Peak resident memory of the process, with Python and torch",
         source="measured",
     )
     steady_least_s: float | None = None  # seconds of the shortest of the later calls
@@ -109,7 +109,7 @@ def way_of(
     calls_s: Sequence[float],
     peak_rss_bytes: int | None,
 ) -> RoundTripWay:
-    """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
+    """A start-up mode that ran, from its phases, its outputs and the seconds of later calls."""
     import statistics  # which imports fractions and decimals: to start a package needs none
 
     took = {phase.phase: phase.duration_s for phase in phases}
@@ -136,7 +136,7 @@ def way_of(
 
 
 def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
-    """Whether all agree; None where nothing differs, and not all was checked."""
+    """Whether all agree; None if nothing differs, but not all were checked."""
     if any(leaf.checked and not leaf.ok for leaf in leaves):
         return False
     return True if leaves and all(leaf.checked for leaf in leaves) else None
@@ -144,7 +144,7 @@ def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFact:
-    """One thing about the file: its path, size, digest, who vouches for it, what it was made by."""
+    """One fact about the file: its path, size, digest, signer, or the versions that made it."""
 
     name: str  # its name
     value: str  # the fact, as text
@@ -155,22 +155,22 @@ class ArtifactMember:
     """One member of the file, or several of a kind; `size` is in bytes."""
 
     name: str  # its name
-    what: str  # what it holds
+    what: str  # its content
     size: int  # bytes
     sha256: str = ""  # the hash of its bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ContractLeaf:
-    """One tensor or constant that the file takes or gives: `side` is "input" or "output".
+    """One input or output of the file, a tensor or constant: `side` is "input" or "output".
 
     `shape` is written with its ranges, such as `[batch in 2..64, 512]`. `model` names one of
     several models in a package.
     """
 
-    side: str  # whether it is taken or given: "input" or "output"
+    side: str  # "input" or "output"
     name: str  # its name
-    dtype: str  # the dtype that it has to have
+    dtype: str  # the required dtype
     shape: str
-    device: str = ""  # the device that it has to be on
+    device: str = ""  # the required device
     model: str = ""

@@ -1,4 +1,4 @@
-"""The row types of what kernels became for a GPU, and of what a run under watch found."""
+"""The row types of kernels on a GPU, and of the findings of instrumented runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", HOST_STAGE)
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What one stage made of a kernel in one configuration (`k0:c0`), without debug information.
+    """The code of a kernel at one stage, in one configuration (`k0:c0`), without debug information.
 
-    `lines` are runs with their line in the kernel's source, Triton or C++; what an inlined helper
-    became counts for the line that calls it, and `inlined` has it as (first, last, file, line) of
-    the helper. `ptx` ties runs of SASS to lines of the PTX. `note` says why a text is missing.
+    `lines` are runs with their line in the kernel's source, Triton or C++. Code of an inlined
+    helper counts for the line that calls it; `inlined` has it as (first, last, file, line) of the
+    helper. `ptx` maps runs of SASS to lines of the PTX. `note` has the reason why a text is
+    missing.
     """
 
     kernel: str  # the kernel, by its id
@@ -37,12 +38,12 @@ class Assembly:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """One way in which a compilation for a virtual GPU may differ from one on the real one.
+    """A possible difference between code for a virtual GPU and code compiled on the device.
 
-    `file` and `line` name a line of the user's code that is to blame.
+    `file` and `line` are the line of the user's code that causes it.
     """
 
-    topic: str  # what it is about
+    topic: str  # its topic
     text: str  # the difference, in a sentence
     file: str | None = None
     line: int | None = None
@@ -50,13 +51,13 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel takes of a multiprocessor in one configuration (`k0:c0`).
+    """Resource usage of a kernel in one configuration (`k0:c0`).
 
-    Registers are those of a thread (on AMD vector and accumulation registers together), `stack`
-    its bytes, spills the instructions that store to it and load from it (on AMD registers, all
-    under `spill_stores`). Shared memory is bytes of a block. `occupancy`, from 0 to 1, `blocks` on
-    one multiprocessor and their `limiter` follow from the limits of the device, nothing was run:
-    `estimate` is True for them.
+    Registers are per thread (on AMD vector and accumulation registers together), and so are the
+    bytes of `stack`. Spills are instructions that store to the stack and load from it (on AMD
+    registers, all under `spill_stores`). Shared memory is in bytes per block. `occupancy`, from 0
+    to 1, `blocks` per multiprocessor and their `limiter` follow from the limits of the device,
+    without a run, so `estimate` is True.
     """
 
     kernel: str  # the kernel, by its id
@@ -67,10 +68,10 @@ class Resources:
     registers: int | None = number("Registers")
     scalar_registers: int | None = None  # scalar registers of a warp, on AMD
     spill_stores: int | None = None
-    spill_loads: int | None = None  # instructions that load spilled registers again
+    spill_loads: int | None = None  # instructions that reload spilled registers
     stack: int | None = number("Stack", "B")
     smem_static: int | None = None  # shared memory that is fixed in the code
-    smem_dynamic: int | None = None  # shared memory that is asked for when it starts
+    smem_dynamic: int | None = None  # shared memory that is requested at launch
     instructions: int | None = number("Instructions")
     blocks: int | None = None
     occupancy: float | None = number("Occupancy", "share", source="model")
@@ -80,12 +81,12 @@ class Resources:
 
     @property
     def spills(self) -> int | None:
-        """Stores and loads together."""
+        """Spill stores and loads."""
         return None if self.spill_stores is None else self.spill_stores + (self.spill_loads or 0)
 
     @property
     def smem_bytes(self) -> int | None:
-        """Bytes of shared memory of a block."""
+        """Bytes of shared memory per block."""
         if self.smem_static is None and self.smem_dynamic is None:
             return None
         return (self.smem_static or 0) + (self.smem_dynamic or 0)
@@ -95,14 +96,14 @@ class Resources:
 class Launch:
     """Launches of one kernel in one configuration with the same grid and arguments.
 
-    `arguments` are pairs of a name and words: `float16[16, 16]` for a tensor, numbers as they are.
-    `is_timing` tells those that an autotuner made to time a configuration. `lines` is the `L:` id
-    of the innermost line of the user's code, of the first of them.
+    `arguments` are pairs of a name and a text: `float16[16, 16]` for a tensor, the value for a
+    number. `is_timing` marks launches of an autotuner that times a configuration. `lines` is the
+    `L:` id of the innermost line of the user's code, for the first launch.
     """
 
     kernel: str  # the kernel, by its id
     config: str  # the configuration, by its id
-    grid: tuple[int, ...]  # blocks in each dimension; none where the log does not say
+    grid: tuple[int, ...]  # blocks in each dimension; none if the log does not have it
     count: int = field(metadata=describe("Launches"))
     arguments: tuple[tuple[str, str], ...] = ()
     stream: int | None = None  # the stream, by its number
@@ -112,26 +113,28 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class KernelRoofline:
-    """Where a kernel lies under the roofline of a GPU (`workbench.analysis.gpu_model.roofline`).
+    """A kernel under the roofline of a GPU (`workbench.analysis.gpu_model.roofline`), for one call.
 
-    Numbers are those of one call. `target` is the GPU's name; bytes are those between DRAM and
-    chip, each moved once, `asked_bytes` those that the programs of a checked kernel ask for, again
-    where several read the same ones; `flops` operations as in `Kernel`; `rate_tflops` is 10^12
-    operations per second of `rate`, such as "matrix.bf16"; intensity and ridge are operations per
-    byte; `bound_us` is the least time in µs, `measured_us` a measured one. `note` says why a number
-    is missing; `bound_us` is then that of the number that is known.
+    `target` is the GPU's name. Bytes are DRAM traffic, each byte once; `asked_bytes` are those
+    that the program instances of a checked kernel request, counted again for repeated reads.
+    `flops` are operations as in `Kernel`; `rate_tflops` is 10^12 operations per second of `rate`,
+    such as "matrix.bf16". Intensity and ridge are operations per byte. `bound_us` is the roofline
+    time in µs, `measured_us` a measured time. `note` has the reason why a number is missing;
+    `bound_us` then follows from the other number.
     """
 
     kernel: str  # the kernel, by its id
     target: str
     moved_bytes: int | None = number("Moved", "B", source="model")  # each byte moved once
-    asked_bytes: int | None = number("Asked", "B", "What its programs ask for, in a checked run")
+    asked_bytes: int | None = number(
+        "Asked", "B", "Requested by its program instances, in a checked run"
+    )
     flops: int | None = number("FLOP", "amount")
     rate: str | None = None
     rate_tflops: float | None = None
     bandwidth_gbs: float | None = None  # the bandwidth of the GPU, in 10^9 bytes per second
     intensity: float | None = number("Per byte", "amount", source="model")  # operations per byte
-    ridge: float | None = None  # operations per byte from which on arithmetic bounds
+    ridge: float | None = None  # operations per byte above which arithmetic is the bound
     bound: str | None = None  # "memory" or "compute"
     bound_us: float | None = number("Least (est.)", "us", f"{LEAST}, an estimate", source="model")
     attainable_tflops: float | None = None  # the rate that the roofline allows at its intensity
@@ -144,10 +147,10 @@ class KernelRoofline:
 class MatrixCell:
     """One kernel on one GPU of an architecture matrix; its code is `config` in `assembly`.
 
-    Counts as in `Resources`, `spills` being stores and loads together; they compare GPUs of one
-    `vendor`, empty in older records, whose code is of one kind. `bound` and `bound_us` as in
-    `KernelRoofline`; `modelled_us` as in `wb.forecast`, whatever the code is. `note` says why the
-    kernel has no code for that GPU.
+    Counts are as in `Resources`, `spills` are stores and loads together. They are comparable
+    between GPUs of one `vendor`, which is empty in older reports. `bound` and `bound_us` are as in
+    `KernelRoofline`; `modelled_us` is as in `wb.forecast`, independent of the code. `note` has the
+    reason why the kernel has no code for that GPU.
     """
 
     kernel: str  # the kernel, by its id
@@ -156,21 +159,21 @@ class MatrixCell:
     choice: str = ""  # the configuration in words, such as "XBLOCK=128"
     warps: int | None = None
     stages: int | None = None
-    registers: int | None = number("Registers", "count", "Registers of a thread")
+    registers: int | None = number("Registers", "count", "Registers per thread")
     spills: int | None = number(
         "Spills",
         "count",
-        "Instructions that spill registers to memory and load them again",
+        "Instructions that spill registers and reload them",
         heading="Spills: stores and loads",
     )
-    smem_bytes: int | None = number("Shared", "B", "Shared memory of a block")
-    blocks: int | None = None  # blocks that fit on one multiprocessor at a time
+    smem_bytes: int | None = number("Shared", "B", "Shared memory per block")
+    blocks: int | None = None  # resident blocks per multiprocessor
     occupancy: float | None = number(
         "Occupancy (est.)", "share", OCCUPANCY, heading="Occupancy (estimate)", source="model"
     )
     limiter: str | None = None  # what limits the occupancy, such as registers
     instructions: int | None = number(
-        "Instructions", "count", "Instructions of the machine code", heading="Instructions"
+        "Instructions", "count", "Machine instructions", heading="Instructions"
     )
     bound: str | None = None
     bound_us: float | None = number(
@@ -178,7 +181,7 @@ class MatrixCell:
         "us",
         f"{LEAST} (estimate)",
         source="model",
-        heading="Least time by the roofline (estimate)",
+        heading="Roofline time (estimate)",
     )
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
@@ -186,19 +189,19 @@ class MatrixCell:
     modelled_us: float | None = number(
         "Modelled (est.)",
         "us",
-        "What a calibrated model expects of one call",
+        "Time of one call by the calibrated model",
         source="model",
         heading="Modelled time of one call",
     )
-    modelled_error: float | None = None  # relative, None where that GPU was not measured
+    modelled_error: float | None = None  # relative, None if that GPU was not measured
 
 
 @dataclass(frozen=True, slots=True)
 class RankedConfig:
     """One configuration of a kernel in a static sweep: compiled, not run, and ranked by a model.
 
-    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `rejection` what
-    is against it, in words ("spills 12 registers"). With a prior it is ranked by `placed_us`.
+    `model_us` is its modelled time in µs, `rank` its position from 1, `rejection` what is against
+    it, in words ("spills 12 registers"). With a prior it is ranked by `placed_us`.
     """
 
     kernel: str  # the kernel, by its id
@@ -209,33 +212,31 @@ class RankedConfig:
     registers: int | None = number("Registers")
     spills: int | None = number("Spills")
     smem_bytes: int | None = number("Shared", "B")
-    blocks: int | None = None  # blocks that fit on one multiprocessor at a time
+    blocks: int | None = None  # resident blocks per multiprocessor
     occupancy: float | None = number("Occupancy (est.)", "share", "An estimate", source="model")
     limiter: str | None = None  # what limits the occupancy, such as registers
-    model_us: float | None = number(
-        "Model", "us", "What the model gives it, an estimate", source="model"
-    )
+    model_us: float | None = number("Model", "us", "Modelled time", source="model")
     rank: int | None = number("Rank", "number", source="model")
     rejection: str | None = field(default=None, metadata={"former": "losing"})
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None  # a remark, such as why a value is missing
     placed_us: float | None = number(
-        "Model, prior", "us", "The model's time, less for what won elsewhere", source="model"
+        "Model, prior", "us", "Modelled time, adjusted by best configs elsewhere", source="model"
     )
 
     @property
     def ranked_us(self) -> float | None:
-        """The µs by which it has its place."""
+        """The µs that set its position."""
         return self.model_us if self.placed_us is None else self.placed_us
 
 
 @dataclass(frozen=True, slots=True)
 class CudaGraphPart:
-    """A part of a program that becomes one CUDA graph, or none; where they were asked for.
+    """A part of a program that becomes one CUDA graph, or none; on request.
 
-    `verdict` is "recorded" (when it first runs), "skipped", or "depends" (on each call), `reason`
-    why, in torch's words. `copied_bytes` are the inputs of the call that every replay copies first;
-    parameters stay where they are. `lines` are `L:` ids.
+    `verdict` is "recorded" (when it first runs), "skipped", or "depends" (on each call); `reason`
+    has torch's words for it. `copied_bytes` are the inputs of the call that every replay copies
+    first; parameters are not copied. `lines` are `L:` ids.
     """
 
     graph: str  # the graph that it belongs to, by its id
@@ -248,15 +249,15 @@ class CudaGraphPart:
 
 
 NOT_JUDGED = "not judged"
-"""The kind of what a check says nothing of."""
+"""The kind of findings that a check does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelFinding:
-    """What is wrong in one line of a kernel, or may be: the first of `count` places.
+    """A bug, or a possible bug, in one line of a kernel: the first of `count` places.
 
-    `programs` counts programs along the axes of the grid, at most 256 of those concerned; `case` is
-    what differs from the call that was given, empty for that call itself.
+    `programs` are the program instances concerned, at most 256, by their number along the grid.
+    `case` is the difference from the given call, empty for that call itself.
     """
 
     kernel: str  # the kernel, by the name of its function
@@ -268,55 +269,56 @@ class KernelFinding:
         default=None, metadata=describe("Column", meaning="The column, from 1.")
     )
     argument: str = ""  # the argument of the kernel
-    index: tuple[int, ...] = ()  # the element, by its place on each axis of the argument
+    index: tuple[int, ...] = ()  # the element, by its index on each axis of the argument
     shape: tuple[int, ...] = ()  # its sizes
-    program: tuple[int, ...] = ()  # the program of the grid, by its place on each axis
-    lane: tuple[int, ...] = ()  # the element of the block that the program works on
-    other_line: int | None = None  # the line that it is in conflict with
-    other_program: tuple[int, ...] = ()  # the program that it is in conflict with
-    other_lane: tuple[int, ...] = ()  # the lane that it is in conflict with
+    program: tuple[int, ...] = ()  # the program instance, by its index on each grid axis
+    lane: tuple[int, ...] = ()  # the element of the block
+    other_line: int | None = None  # the line of the conflicting access
+    other_program: tuple[int, ...] = ()  # the program instance of the conflicting access
+    other_lane: tuple[int, ...] = ()  # the lane of the conflicting access
     count: int = field(
-        default=1, metadata=describe("Places", meaning="How many places have this fault.")
+        default=1, metadata=describe("Places", meaning="How many places have this bug.")
     )
-    case: str = ""  # what differs from the call that was given; empty for that call
-    programs: tuple[int, ...] = ()  # the programs concerned, counted along the grid
-    by: str = ""  # the other tool that says so, with its release; empty for the run under watch
+    case: str = ""  # the difference from the given call; empty for that call
+    programs: tuple[int, ...] = ()  # the program instances concerned
+    by: str = ""  # another tool that reports it, with its release; empty for the own check
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedCase:
-    """One call of a kernel that was run under watch, and what could be judged of it.
+    """One kernel call that was run instrumented, and what was checked.
 
-    Bytes are counted from the log of its accesses: `asked_bytes` what programs ask for, and
-    the `least` different ones among them; an atomic counts as a write. Not known of samples.
+    Bytes are counted from its access log: `asked_bytes` are those that program instances request,
+    `least_read_bytes` and `least_written_bytes` the distinct ones. An atomic counts as a write.
+    They are not known for sampled runs.
     """
 
     kernel: str  # the kernel, by the name of its function
-    case: str  # what differs from the call that was given; empty for that call
+    case: str  # the difference from the given call; empty for that call
     verdict: str  # "passed", "failed", "not checked"; of others "nothing found", "contradicted"
-    grid: tuple[int, ...]  # how many programs the grid has along each axis
-    programs: int = field(metadata=describe("Programs", meaning="Programs that were run."))
-    judged: tuple[str, ...] = ()  # what was judged
-    not_judged: tuple[str, ...] = ()  # what was not judged, and why
-    notes: tuple[str, ...] = ()  # what the reader should know of it
+    grid: tuple[int, ...]  # the program instances along each grid axis
+    programs: int = field(metadata=describe("Programs", meaning="Program instances that were run."))
+    judged: tuple[str, ...] = ()  # the kinds of bugs that were checked
+    not_judged: tuple[str, ...] = ()  # the parts that were not checked, and why
+    notes: tuple[str, ...] = ()  # notes for the reader
     seconds: float = field(
         default=0.0,
         metadata=describe("Time", "s", source="measured", meaning="Seconds of the run on a CPU."),
     )
     log_bytes: int = field(
-        default=0, metadata=describe("Log", "B", meaning="Memory that the log of accesses took.")
+        default=0, metadata=describe("Log", "B", meaning="Memory of the access log.")
     )
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
     least_read_bytes: int | None = field(
         default=None,
-        metadata=describe("Least read", "B", meaning="Different bytes that were read."),
+        metadata=describe("Least read", "B", meaning="Distinct bytes that were read."),
     )
     least_written_bytes: int | None = field(
         default=None,
-        metadata=describe("Least written", "B", meaning="Different bytes that were written."),
+        metadata=describe("Least written", "B", meaning="Distinct bytes that were written."),
     )
-    operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot
-    by: str = ""  # the other tool that judged it, with its release; empty for the run under watch
+    operations: tuple[tuple[str, int], ...] = ()  # float operations by dtype, and of tl.dot
+    by: str = ""  # another tool that checked it, with its release; empty for the own check
 
 
 Bases = tuple[tuple[tuple[int, ...], ...], ...]
@@ -325,14 +327,13 @@ Bases = tuple[tuple[tuple[int, ...], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """What the memory sees of one access of a line, for one argument, in all steps of a run.
+    """Memory coalescing of one access of a line, for one argument, in all steps of a run.
 
-    Addresses are those of one run of the kernel on a CPU, who holds which element and how wide an
-    instruction is, those of the compiled code. Sectors are what memory of the GPU is read in at
-    least, of `sector_bytes`. The L1 and L2 caches, other warps, TMA and what matrix units read of
-    shared memory themselves are in none of it. `reason` says why nothing was counted, or not all;
-    `lanes` is one instruction, in bytes from the begin of its first sector, -1 for a lane that
-    takes no part.
+    Addresses come from one run of the kernel on a CPU; layouts and instruction widths come from
+    the compiled code. A sector of `sector_bytes` is the smallest memory transaction. Not counted:
+    L1 and L2 hits, other warps, TMA, and operand loads of matrix units from shared memory.
+    `reason` says why nothing was counted, or not all. `lanes` is one instruction, in bytes from
+    the start of its first sector, -1 for an inactive lane.
     """
 
     kernel: str  # the kernel, by its id
@@ -341,87 +342,87 @@ class MemoryAccess:
     argument: str  # the argument whose memory it is
     kind: str  # "read", "write" or "atomic"
     bytes: int | None = number(
-        "Bytes", "B", hint="What all programs ask for", meaning="Bytes that all programs ask for."
+        "Bytes", "B", hint="Requested bytes", meaning="Bytes that all program instances request."
     )
-    layout: str = ""  # who holds which element of the block, in words
+    layout: str = ""  # the layout of the block, in words
     vector_bytes: int | None = number(
         "Width",
         "B",
-        hint="What one thread moves with one instruction",
-        meaning="Bytes that one thread moves with one instruction.",
+        hint="Bytes per thread and instruction",
+        meaning="Bytes that a thread moves with one instruction.",
     )
-    instructions: int | None = number("Instructions", hint="Of warps, in the programs looked at")
+    instructions: int | None = number(
+        "Instructions", hint="Warp instructions in the sampled program instances"
+    )
     sectors: float | None = number(
         "Sectors",
         "amount",
-        hint="That a warp's instruction touches",
-        meaning="Sectors that an instruction of a warp touches, in the mean.",
+        hint="Sectors per warp instruction",
+        meaning="Sectors that a warp instruction touches, on average.",
     )
     least_sectors: float | None = number(
         "Least",
         "amount",
-        hint="Sectors that its bytes would fill",
-        meaning="Sectors that its bytes would fill.",
+        hint="Sectors if fully coalesced",
+        meaning="Sectors that a fully coalesced access would touch.",
     )
     used: float | None = number(
         "Used",
         "share",
-        hint="Of what an instruction brings",
-        meaning="The share used of what one instruction brings.",
+        hint="Bytes used / bytes fetched",
+        meaning="Bytes used over bytes fetched, per instruction.",
     )
     used_l1: float | None = number(
         "Used, L1",
         "share",
-        hint="If the L1 cache keeps what a warp brought",
-        meaning="The share used, if the L1 cache keeps what a warp brought.",
+        hint="Bytes used / bytes fetched, with reuse in L1",
+        meaning="Bytes used over bytes fetched, if L1 keeps what a warp fetched.",
     )
-    hint: str = ""  # what is wrong, what helps, and how that is known
+    hint: str = ""  # the problem, the fix, and the evidence
     reason: str = ""  # why nothing was counted, or not all
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
     column: int | None = field(
         default=None, metadata=describe("Column", meaning="The column, from 1.")
     )
-    shape: tuple[int, ...] = ()  # the block that a program moves
+    shape: tuple[int, ...] = ()  # the block that a program instance moves
     element_bytes: int = field(
-        default=0, metadata=describe("Element", "B", meaning="Bytes of an element.")
+        default=0, metadata=describe("Element", "B", meaning="Bytes per element.")
     )
     programs: int = field(
         default=0,
-        metadata=describe(
-            "Programs looked at", meaning="Programs of the grid that were looked at."
-        ),
+        metadata=describe("Programs looked at", meaning="Sampled program instances of the grid."),
     )
     all_programs: int = field(
-        default=0, metadata=describe("Programs", meaning="All programs of the grid.")
+        default=0, metadata=describe("Programs", meaning="All program instances of the grid.")
     )
     lanes: tuple[int, ...] = ()  # one instruction: bytes by lane
     sector_bytes: int = field(
         default=0,
-        metadata=describe("Sector", "B", meaning="What memory is read in at least, in bytes."),
+        metadata=describe(
+            "Sector", "B", meaning="Sector size in bytes, the smallest memory transaction."
+        ),
     )
     bases: Bases = ()  # who holds which element
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLayout:
-    """Which register, lane and warp hold which element of a tensor that a line works on.
+    """The layout of a tensor in a line: the register, lane and warp of each element.
 
-    `conflicts` is how often more than once a wavefront waits for the banks of shared memory, as
-    Triton counts it; None where it does not, and `note` says why.
+    `conflicts` are the extra wavefronts by bank conflicts of shared memory, as Triton counts them;
+    None if it does not, with the reason in `note`.
     """
 
     kernel: str  # the kernel, by its id
     line: int | None  # the line, from 1
     op: str  # the operation of TTGIR
     shape: tuple[int, ...]  # the sizes of the tensor
-    layout: str  # who holds which element, in words
-    registers: int = field(metadata=describe("Registers", hint="Elements that a thread holds"))
+    layout: str  # the layout in words
+    registers: int = field(metadata=describe("Registers", hint="Elements per thread"))
     lanes: int = field(metadata=describe("Lanes", meaning="Lanes of a warp."))
     warps: int = field(metadata=describe("Warps"))
     shared: str = ""  # the layout of the shared memory that it is read from or written to
-    conflicts: int | None = number(
-        "Conflicts", hint="Waits of a wavefront for banks of shared memory"
-    )
+    conflicts: int | None = number("Conflicts", hint="Bank conflicts of shared memory")
     note: str = ""  # why conflicts are not known
     text: str = ""  # the line itself
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell

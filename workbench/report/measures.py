@@ -1,4 +1,4 @@
-"""What the numbers of a row are, said once; the numbers that several places tell, counted once."""
+"""Descriptions of the numbers in rows, and numbers that several places show."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from workbench.glossary import ANYWHERE, find_term
 
-OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
-LEAST = "The least time that the roofline allows"
+OCCUPANCY = "Resident warps / maximum warps of a multiprocessor (estimate)"
+LEAST = "Roofline time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What one number of a row is.
+    """The description of a number in a row.
 
-    `title` stands over its column and `hint` says there what all cells are; `heading` stands over
-    a table of nothing else, or the hint where it is empty. `meaning` is the sentence of the
-    documentation, for every column of that name; without one the glossary has it. The number was
-    counted in code, measured by a clock, or is an estimate of a model. What has a `place` is a
-    column by that alone.
+    `title` is the head of its column, `hint` the hint of that head; `heading` is the head of a
+    table of this number alone, or the hint if it is empty. `meaning` is the sentence of the
+    documentation, for every column of that name; without one the glossary has it. The number is
+    counted in code, measured by a clock, or modelled. A measure with a `place` is a column by that
+    alone.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Measure:
 
     @property
     def sentence(self) -> str:
-        """What the documentation says of it: its own meaning, else what the glossary has."""
+        """Its meaning in the documentation, or that of the glossary."""
         term = find_term(ANYWHERE, self.title)
         return self.meaning or (term.sentence if term else "")
 

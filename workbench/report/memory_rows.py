@@ -1,4 +1,4 @@
-"""Rows about memory: what a program holds, what a training step saves and computes again."""
+"""Rows about memory: the storage of a program, saved activations and recomputation."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """How a joint graph would be parted under one activation memory budget, without compiling it.
+    """The partition of a joint graph under one activation memory budget, without compiling it.
 
-    Bytes are those of tensors that the forward keeps, inputs and weights apart. Operations of what
-    the backward computes again are counted by torch's formulas, its bytes as if nothing were fused.
-    Tensors and operators whose sizes depend on data are in no sum; `unsized` says how many.
-    `preview_bytes` is a model of the peak above inputs: its operators one after the other, with
-    pointwise ones fused into what reads them. `peak_bytes` is the peak of the program that was
-    compiled with the budget, weights and inputs included; None until one was. `is_own`: the step
-    itself was compiled with it. `estimator` is what the times of operators were taken from when
-    what is kept was chosen: "flops" is torch's own, "roofline" that of the GPU. `random_nodes` are
-    operators computed again that draw random numbers; None in older records. `checked` says what
-    the gradients of the compiled program were compared with, `why_not` why it must not be used;
-    both are empty where there is nothing to say.
+    Bytes are those of saved activations, without inputs and weights. Recomputed operations are
+    counted by torch's formulas, their bytes as if nothing were fused. Tensors and operators with
+    data-dependent sizes are not included; `unsized` counts them. `preview_bytes` is the modelled
+    peak above inputs: operators run one by one, with pointwise ones fused into their readers.
+    `peak_bytes` is the peak of the program that was compiled with the budget, with weights and
+    inputs; None until then. `is_own`: the step itself was compiled with it. `estimator` is the
+    runtime estimate by which activations were selected: "flops" is torch's own, "roofline" that of
+    the GPU. `random_nodes` are recomputed operators that draw random numbers; None in older
+    reports. `checked` is the reference of the gradients of the compiled program, `why_not` the
+    reason why it must not be used; both are empty if there is nothing to say.
     """
 
     graph: int  # the joint graph, counted from 0
-    budget: float  # 1 as fast as can be, 0 computes all of the forward again
-    saved_bytes: int  # bytes that the forward keeps for the backward, inputs and weights apart
-    saved_tensors: int  # tensors that the forward keeps for the backward
-    recomputed_nodes: int  # operators of the forward that the backward computes again
-    recomputed_flops: int  # operations of what is computed again, by torch's formulas
-    recomputed_bytes: int  # bytes that it reads and writes, as if nothing were fused
+    budget: float  # 1 is fastest, 0 recomputes the whole forward pass
+    saved_bytes: int  # bytes of saved activations, without inputs and weights
+    saved_tensors: int  # saved activations
+    recomputed_nodes: int  # operators that the backward pass recomputes
+    recomputed_flops: int  # their operations, by torch's formulas
+    recomputed_bytes: int  # bytes that they read and write, as if nothing were fused
     unsized: int
     seconds: float  # seconds that the partitioner took for it
     preview_bytes: int | None = None
@@ -43,10 +42,10 @@ class MemoryBudget:
 
 @dataclass(frozen=True, slots=True)
 class RecomputedNode:
-    """An operator of the forward that the backward computes again under one budget.
+    """An operator that the backward pass recomputes under one budget.
 
-    `flops` is None where no formula is known, `bytes` where data decide a size, `dtype` that of its
-    result. `is_random`: it draws random numbers, or their seeds; None in older records.
+    `flops` is None if no formula is known, `bytes` for data-dependent sizes; `dtype` is that of
+    its result. `is_random`: it draws random numbers, or their seeds; None in older reports.
     """
 
     graph: int  # the joint graph, counted from 0
@@ -63,10 +62,9 @@ class RecomputedNode:
 
 @dataclass(frozen=True, slots=True)
 class SavedReason:
-    """Why torch's partitioner keeps a value of a joint graph for the backward.
+    """Why torch's partitioner saves a value of a joint graph for the backward pass.
 
-    `node` is its name there and in the forward. `why` has torch's own words for what is not
-    computed again.
+    `node` is its name there and in the forward graph. `why` has torch's reason not to recompute it.
     """
 
     graph: int  # the joint graph, counted from 0
@@ -76,16 +74,16 @@ class SavedReason:
 
 @dataclass(frozen=True, slots=True)
 class EagerMemory:
-    """The most bytes that eager holds above weights and inputs, with the backward if there is one.
+    """The memory peak of eager above weights and inputs, with the backward pass if there is one.
 
-    `operator` is the one at the peak. Tensors whose size data decide are in no sum: `unsized`
-    counts them. `source` says how it was counted, `missing` what is left out besides; `seconds` is
-    what counting took; None for what was measured.
+    `operator` is the one at the peak. Tensors with data-dependent sizes are not included;
+    `unsized` counts them. `source` says how it was counted, `missing` what else is left out;
+    `seconds` is the time of counting, None if it was measured.
     """
 
-    bytes: int  # the most bytes above weights and inputs
+    bytes: int  # the peak above weights and inputs
     operator: str
-    is_backward: bool  # whether that is in the backward
+    is_backward: bool  # whether the peak is in the backward pass
     unsized: int
     source: str
     missing: str
@@ -124,19 +122,18 @@ KINDS: tuple[Kind, ...] = (
 )
 """In the order in which a chart stacks them, from below."""
 HOOKED: tuple[Kind, ...] = ("gathered parameter", "collective buffer")
-"""What hooks around the blocks of a model take, and no line of it."""
+"""Kinds of storage that hooks around the blocks of a model allocate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One storage; `names` are the buffers that lived in it, in their order.
+    """One storage; `names` are the buffers that used it, in order.
 
-    It lives from step `step_from` to `step_to`; None: it outlives the program. `bytes` are those
-    that are allocated, with the gaps of its strides. `reused` says which of its names took the
-    memory over from which: "in place" by the kernel that reads the former, "reuse" after it, "view"
-    and "part" of it. `peak_without` is the peak of the whole in bytes if this one took no memory;
-    it is known for those that live at the peak. `value` is what a person calls it: the input's
-    name, or the operator.
+    It is live from step `step_from` to `step_to`; None: it outlives the program. `bytes` are
+    allocated bytes, with the gaps of its strides. `reused` says which of its names reused the
+    memory of which: "in place" by the kernel that reads the former, "reuse" after it, "view" and
+    "part" of it. `peak_without` is the peak in bytes without this storage, known for those that
+    are live at the peak. `value` is its readable name: that of the input, or the operator.
     """
 
     id: str
@@ -161,8 +158,9 @@ class Allocation:
 class MemoryStep:
     """A kernel or library call of a program, counted over forward and backward.
 
-    `live_bytes` are the most that live while it is prepared and runs, weights and inputs included;
-    `allocated` what was allocated for it since the step before, `freed` what is freed after it.
+    `live_bytes` are the peak live bytes while it is prepared and runs, with weights and inputs;
+    `allocated` are the bytes allocated for it since the previous step, `freed` those freed after
+    it.
     """
 
     step: int
@@ -179,14 +177,14 @@ class MemoryStep:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPeak:
-    """The most bytes that live at once in a part of the call.
+    """The peak live bytes of a part of the call.
 
     `scope` is "forward", "backward", "inference", "step" (forward and backward), or "eager": the
-    call without a compiler, where that was counted. `bytes` are all, `base_bytes` those of weights,
-    constants and inputs among them, which the caller holds. `step` is where, `kernel` what runs
-    there; eager has its operator as `name`. `missing` says what the figure leaves out, `source`
-    where it comes from. `allocated_bytes` are in the blocks of a CUDA device's allocator;
-    `reserved_bytes` is what that has taken of the device by then, by a model of it; None elsewhere.
+    call without a compiler, if that was counted. `bytes` are all, `base_bytes` those of weights,
+    constants and inputs among them, which the caller holds. `step` is its position, `kernel` the
+    kernel there; eager has its operator as `name`. `missing` says what the number leaves out,
+    `source` where it comes from. `allocated_bytes` are those of blocks in the CUDA caching
+    allocator; `reserved_bytes` are those that it has reserved, modelled; None on other devices.
     """
 
     scope: str
@@ -203,11 +201,11 @@ class MemoryPeak:
 
 @dataclass(frozen=True, slots=True)
 class SavedTensor:
-    """A tensor that the forward keeps for the backward.
+    """A tensor that is saved for the backward pass.
 
     Several may be views of one storage, whose row in `allocations` is `storage`: the first of them
-    has its `bytes`, the others 0, as has what is a weight's or an input's, which lives anyhow.
-    `why` is the reason of torch's partitioner; None where it was not recorded.
+    has its `bytes`, the others 0. Views of weights and inputs, which are live anyway, have 0, too.
+    `why` is the reason of torch's partitioner; None if it was not recorded.
     """
 
     name: str

@@ -120,7 +120,7 @@ class PairedTimes:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the pairs allow to say of the second program."""
+        """The verdict on the second program."""
         if self.is_identical:
             return "identical"
         if self.doubt:
@@ -144,7 +144,7 @@ class PairedTimes:
 
     @cached_property
     def doubt(self) -> str:
-        """Why there is no verdict, without a full stop; nothing where there is one."""
+        """Why there is no verdict, without a full stop; empty if there is one."""
         if self.is_identical:
             return ""
         count = len(self)
@@ -158,12 +158,12 @@ class PairedTimes:
         if not is_apart(self.ratio):
             return f"{describe_ends(self.ratio)} in {plural(count, 'pair')}"
         if (min(self.after_us) < min(self.before_us)) != (self.ratio.median < 1):
-            return "the shortest times say the opposite of the medians"
+            return "minimum times contradict the medians"
         return doubt_factor(self.factors or (self.ratio.median,))
 
     @cached_property
     def sentence(self) -> str:
-        """What was found, in one sentence with the figures that it rests on."""
+        """The verdict in one sentence with its numbers."""
         if self.is_identical:
             return "The generated code is identical: it was not timed against itself."
         saved = f"{_time(self.saved_us.low)} to {_time(self.saved_us.high)}" if len(self) else ""
@@ -232,8 +232,8 @@ def compare_by_original(
     if not is_apart(ratio):
         return Comparison(ratio, "too noisy to say", describe_ends(ratio))
     if not is_apart(ratio, floor):
-        doubt = f"the original itself took {number_text(floor, 'fine_percent')} longer in one of"
-        return Comparison(ratio, "too noisy to say", f"{doubt} their processes")
+        doubt = f"eager itself took {number_text(floor, 'fine_percent')} longer in one process"
+        return Comparison(ratio, "too noisy to say", doubt)
     if is_large(ratio.median) and not (a.factors or b.factors):
         return Comparison(ratio, "too noisy to say", doubt_factor([ratio.median]))
     return Comparison(ratio, "faster" if ratio.median < 1 else "slower")

@@ -1,4 +1,4 @@
-"""The record of a measured call: what each kernel, library call and eager operator took."""
+"""The record of a measured call: times of each kernel, library call and eager operator."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def read_measured_call(report: Report) -> MeasuredCall | None:
     try:
         return read_row(MeasuredCall, kept)
     except ValueError as error:
-        raise ArtifactError(f"The report is damaged: its measured call: {error}.") from error
+        raise ArtifactError(f"The report is damaged (its measured call): {error}.") from error
 
 
 def add_measured_call(report: Report, call: MeasuredCall) -> Report:
@@ -146,7 +146,7 @@ class Profile:
             return presenter().rows_frame(self.kernels, KernelTime)
         if name == "operators":
             return presenter().rows_frame(self.operators, OperatorTime)
-        raise UsageError(f"{name!r} is no table: expected 'kernels' or 'operators'.")
+        raise UsageError(f"Table {name!r} does not exist; choose 'kernels' or 'operators'.")
 
     def __repr__(self) -> str:
         """A short stable summary: no times."""

@@ -1,4 +1,4 @@
-"""A round trip: a saved file in fresh processes, several ways, beside eager."""
+"""A round trip: a saved file in fresh processes, in several start-up modes, and eager."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady", "steady_p99")
-"""The times of a way that can have a budget, besides each of its phases."""
+"""The times of a start-up mode that can have a budget, in addition to each of its phases."""
 _TABLES = {"ways": RoundTripWay, "phases": RoundTripPhase, "leaves": RoundTripLeaf}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _WRITTEN = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([a-zµμ]+)\s*")
@@ -46,7 +46,7 @@ def parse_seconds(name: str, value: str | float) -> float:
     match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[2] not in _SECONDS:
         raise UsageError(
-            f'The budget {name}={value!r} is no duration: write "85us", "100ms", "1.5s", or a '
+            f'The budget {name}={value!r} is not a duration: pass "85us", "100ms", "1.5s", or a '
             "number of seconds."
         )
     return float(match[1]) * _SECONDS[match[2]]
@@ -89,7 +89,7 @@ class RoundTrip(Presented):
             if way.way == name:
                 return way
         known = ", ".join(way.way for way in self.ways)
-        raise UsageError(f"This round trip has no way {name!r}; it has {known}.")
+        raise UsageError(f"This round trip has no start-up mode {name!r}; choose one of {known}.")
 
     table = FormerTable("ways")
 
@@ -101,7 +101,7 @@ class RoundTrip(Presented):
         """
         if name not in _TABLES:
             raise UsageError(
-                f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}."
+                f"Table {name!r} does not exist; choose one of {', '.join(_TABLES)}."
                 f"{suggest(name, _TABLES)}"
             )
         return presenter().rows_frame(getattr(self, name), _TABLES[name])
@@ -117,7 +117,7 @@ class RoundTrip(Presented):
             return getattr(row, f"{name}_s")  # type: ignore[no-any-return]
         if name not in PHASES:
             known = ", ".join(dict.fromkeys((*FIGURES, *PHASES)))
-            raise UsageError(f"There is no time {name!r}. Take one of: {known}.")
+            raise UsageError(f"Time {name!r} does not exist; choose one of {known}.")
         return next((p.duration_s for p in self.phases if (p.way, p.phase) == (way, name)), None)
 
     @checked
@@ -150,8 +150,8 @@ class RoundTrip(Presented):
         if missed:
             listed = "".join(f"\n  - {line}" for line in missed)
             raise BudgetError(
-                f"The round trip of {self.name} misses what was required of {way}:{listed}\n"
-                "Look at .frame('phases') for where the time goes, or raise the budget."
+                f"The round trip of {self.name} misses the requirements of {way}:{listed}\n"
+                "See .frame('phases') for the time of each phase, or raise the budget."
             )
         return self
 

@@ -20,7 +20,7 @@ REFUSED_CALL = "torch cannot compile the call"
 REFUSED_GRAPH = "torch cannot compile the graph"
 """Kinds of breaks that torch raises an error for: where Dynamo traces, and behind it."""
 _LINE = re.compile(r"L:([^:]*):(\d{1,9})", re.ASCII)  # the id of a source line, as L:s0:12
-LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
+LOOP_HINT = "It is in a loop, so the whole function falls back to eager."
 
 
 def split_line(line: str) -> tuple[str, int]:
@@ -54,7 +54,7 @@ class Graph:
     compile_id: str | None  # the compilation that it belongs to, as torch numbers them
     node_count: int  # how many nodes it has
     text: str | None  # the graph, printed
-    is_backward: bool = False  # whether it belongs to the backward
+    is_backward: bool = False  # whether it belongs to the backward pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ MODULE_CLASSES = "module_classes"
 
 @dataclass(frozen=True, slots=True)
 class Bytecode:
-    """What Dynamo put in the place of one function, or of what is left of it after a break.
+    """Dynamo's bytecode of one function, or of its rest after a break.
 
     `graph` is the captured graph that it calls, `calls` the names of compiled graphs and of the
     functions that resume after a break, in the order of the code. `text` is Python's disassembly,
@@ -111,7 +111,7 @@ class Bytecode:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One graph break on the innermost user line, counted over every time it was met."""
+    """One graph break on the innermost user line, with the count of its occurrences."""
 
     id: str  # its id
     file: str  # the file, from the home folder or from site-packages on; or the cell
@@ -120,14 +120,14 @@ class Break:
     text: str  # the line of code
     kind: str  # the kind of break, as torch names it
     gb_id: str | None  # the number under which torch describes the kind, such as GB0170
-    reason: str  # the kind, with what it was met on
-    explanation: str  # what torch says about this kind of break
-    hints: tuple[str, ...] = ()  # what torch proposes to do
-    count: int = 1  # how often it was met
+    reason: str  # the kind and its subject
+    explanation: str  # torch's explanation of this kind of break
+    hints: tuple[str, ...] = ()  # torch's hints
+    count: int = 1  # how often it occurred
 
     @property
     def gives_up(self) -> bool:
-        """Whether the function that it is in is not compiled at all."""
+        """Whether its function is not compiled at all."""
         return LOOP_HINT in self.hints
 
 
@@ -135,15 +135,15 @@ class Break:
 class Guard:
     """One guard, kept in the artifact or dropped with the reason.
 
-    `frozen` is the value that a file goes on with, where it compares nothing in place of the guard.
+    `frozen` is the value that a file uses if it does not check anything instead of the guard.
     """
 
     id: str  # its id
     kept: bool  # whether the artifact checks it
     kind: str  # the kind of guard, as torch names it
-    source: str  # what is guarded
-    code: tuple[str, ...] = ()  # what is checked, as code
-    why_dropped: str | None = None  # why it was dropped; none for one that was kept
+    source: str  # the guarded value
+    code: tuple[str, ...] = ()  # the check, as code
+    why_dropped: str | None = None  # why it was dropped; none if it was kept
     is_global: bool = False  # whether it guards a global
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
     line: int | None = None  # the line, from 1
@@ -169,7 +169,7 @@ class FusionPair:
     b: str  # the name of the second scheduler node
     verdict: str  # "fused", "legal", "rejected" or "postponed"
     reason: str  # why, in torch's words
-    shared_bytes: int | None = None  # bytes that both read or that go from one to the other
+    shared_bytes: int | None = None  # bytes that both read or that one reads of the other
     kind: str | None = None  # "vertical" or "horizontal"
     result: str | None = None  # the name of the fused node, when fused
     score: tuple[tuple[str, float | str], ...] = ()  # how Inductor ranks the pair, part by part
@@ -183,7 +183,7 @@ class SchedulerNode:
     graph: str  # the graph that it belongs to, by its id
     name: str  # its name
     phase: str  # "before" or "after"
-    kind: str  # what kind it is of
+    kind: str  # its kind
     members: tuple[str, ...] = ()  # the scheduler nodes that were fused into it
     origins: tuple[str, ...] = ()  # the FX nodes that it comes from, by their ids
     bytes_read: int | None = None
@@ -206,7 +206,7 @@ class Kernel:
     name: str  # its name
     language: str  # "triton", "cpp" or "extern"
     graph: str  # the graph that it belongs to, by its id
-    is_backward: bool = False  # whether it belongs to the backward
+    is_backward: bool = False  # whether it belongs to the backward pass
     ops: tuple[str, ...] = ()  # the operations in it
     nodes: tuple[str, ...] = ()  # the FX nodes that it comes from, by their ids
     lines: tuple[str, ...] = ()
@@ -214,29 +214,29 @@ class Kernel:
     bytes_read: int | None = number(
         "Read",
         "B",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         source="model",
         place=Place("calls", "53px"),
     )
     bytes_written: int | None = number(
         "Written",
         "B",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         source="model",
         place=Place("calls", "53px"),
     )
     flops: int | None = number(
         "FLOP",
         "amount",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         place=Place("calls", "46px", is_wide=True),
     )
-    text: str | None = None  # its source, generated; none for a call of a library
+    text: str | None = None  # its generated source; none for a library call
     time_us: float | None = number(
         "Measured",
         "us",
         source="measured",
-        meaning="Measured microseconds of one call of the whole, all its calls together.",
+        meaning="Measured microseconds of all its calls in one call of the program.",
     )
     calls: int = number("Calls", default=1)
     called_from: tuple[str, ...] = ()
@@ -262,18 +262,18 @@ class Kernel:
 
     @property
     def is_library(self) -> bool:
-        """Whether it is a call of a library routine that Inductor chose, such as a GEMM."""
+        """Whether it is a library call that Inductor chose, such as a GEMM."""
         return not self.is_generated and not self.is_fallback
 
     @property
     def is_fallback(self) -> bool:
-        """Whether it is an eager operator that Inductor has no code for."""
+        """Whether it is an eager operator that Inductor does not generate code for."""
         is_operator = self.name.startswith(("aten::", "aten.", "torch.ops."))
         return not self.is_generated and is_operator and not self.is_collective
 
     @property
     def is_collective(self) -> bool:
-        """Whether it starts or awaits a collective, which is no kernel's to compute."""
+        """Whether it starts or awaits a collective."""
         return "c10d_functional." in self.name
 
 
@@ -281,7 +281,7 @@ class Kernel:
 class KernelLine:
     """The FX nodes behind one line (from 1) of a kernel's source; lines without any are left out.
 
-    A line that serves several nodes names all of them; one whose node is not certain, none.
+    A line of several nodes has all of them; a line whose node is not certain has none.
     """
 
     kernel: str  # the kernel, by its id
@@ -293,7 +293,7 @@ class KernelLine:
 class Buffer:
     """One buffer of a lowered graph.
 
-    `node` is the FX node whose value it holds, None where it holds a part of one. `stored_in` is
+    `node` is the FX node whose value it holds, None if it holds a part of one. `stored_in` is
     the buffer whose memory it changes in place, by name. `parts` are the bytes of each result of a
     library call that gives several, 0 for what it does not make; None where a size is open.
     """
@@ -317,12 +317,12 @@ class Buffer:
 class Wrapper:
     """The generated program that calls the kernels of one lowered graph.
 
-    `sizes` are those that were left open, with their values in the call that was compiled.
+    `sizes` are the dynamic sizes, with their values in the compiled call.
     """
 
     id: str  # its id
     graph: str  # the graph that it belongs to, by its id
-    is_backward: bool  # whether it belongs to the backward
+    is_backward: bool  # whether it belongs to the backward pass
     text: str | None  # the generated program
     sizes: tuple[tuple[str, int], ...] = ()
 
@@ -340,9 +340,9 @@ class AutotuneChoice:
     choice: str  # the configuration in words, such as "XBLOCK=128"
     kind: str  # the class of the choice, such as a template or a library
     time_ms: float | None = field(
-        metadata=describe("Time", "ms", source="measured", meaning="As the autotuner timed it.")
+        metadata=describe("Time", "ms", source="measured", meaning="Time by the autotuner.")
     )
-    chosen: bool  # whether it was taken
+    chosen: bool  # whether it was chosen
     note: str | None = None  # a remark, such as why a value is missing
     text: str | None = None
 
@@ -361,24 +361,24 @@ class Phase:
         metadata=describe("Start", "s", source="measured", meaning="Seconds from the start.")
     )
     duration_s: float = field(
-        metadata=describe("Total", "s", source="measured", meaning="Seconds that it took.")
+        metadata=describe("Total", "s", source="measured", meaning="Seconds in total.")
     )
     self_s: float = field(
-        metadata=describe("Self", "s", source="measured", meaning="Seconds in no phase inside.")
+        metadata=describe("Self", "s", source="measured", meaning="Seconds without inner phases.")
     )
-    depth: int  # how deep it lies in others, from 0
+    depth: int  # its nesting depth, from 0
     thread: str  # the thread that it ran on
     compile_id: str | None = None  # the compilation that it belongs to, as torch numbers them
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEvent:
-    """What one of torch's caches answered, or would have answered."""
+    """One lookup in a torch cache, made or simulated."""
 
     cache: str  # which of torch's caches
     outcome: str  # "hit", "miss" or "bypass"
-    key: str | None = None  # the key that was looked up
-    reason: str | None = None  # why
+    key: str | None = None  # the looked-up key
+    reason: str | None = None  # the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,14 +390,14 @@ class CachePart:
     """
 
     graph: str
-    part: str  # what the part is of, such as a configuration or a file
+    part: str  # the part's name, such as a configuration or a file
     value: str
     hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Whether one part of the record could be captured, and why not."""
+    """Whether one part of the report could be captured, and why not."""
 
     name: str  # its name
     available: bool  # whether it could be captured
@@ -415,7 +415,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class WhyApart:
-    """Why two things are not computed by one kernel.
+    """Why two things are not fused into one kernel.
 
     `sentence` says why, or that they are together, which `is_apart` tells. `help` is what would
     join them, None where nothing is known. `kernels` are the two that were compared, `concerned`
@@ -436,7 +436,7 @@ class WhyApart:
     brief: str = ""
 
     def __str__(self) -> str:
-        """The sentence, and what would join them."""
+        """The sentence, and what would fuse them."""
         return " ".join(filter(None, (self.sentence, self.help)))
 
 

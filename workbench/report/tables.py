@@ -93,93 +93,87 @@ class Tables:
     sources = TableOf(rows.Source, "The user's functions that were traced.")
     graphs = TableOf(rows.Graph, "FX graphs of every stage, in the order in which they appeared.")
     nodes = TableOf(rows.Node, "FX nodes of every graph.")
-    bytecode = TableOf(rows.Bytecode, "What Dynamo put in the place of each function.")
+    bytecode = TableOf(rows.Bytecode, "Dynamo's bytecode of each function.")
     breaks = TableOf(rows.Break, "Graph breaks.")
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
-    fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that was considered.")
-    passes = TableOf(
-        rows.PassStep, "Passes over graphs and scheduler nodes, and what they changed."
-    )
-    pass_nodes = TableOf(rows.Node, "Nodes as a pass left them that it added or rewrote.")
-    lowerings = TableOf(Lowering, "Which lowering each operator took, and what that made.")
+    fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that fusion considered.")
+    passes = TableOf(rows.PassStep, "Passes over graphs and scheduler nodes, and their changes.")
+    pass_nodes = TableOf(rows.Node, "Nodes that a pass added or rewrote.")
+    lowerings = TableOf(Lowering, "The lowering of each operator, and its result.")
     scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
     kernels = TableOf(rows.Kernel, "Generated kernels and library calls.")
     kernel_lines = TableOf(rows.KernelLine, "FX nodes behind the lines of the kernels' sources.")
     buffers = TableOf(rows.Buffer, "Buffers of the lowered graphs.")
     wrappers = TableOf(rows.Wrapper, "Generated programs that call the kernels.")
-    autotune = TableOf(rows.AutotuneChoice, "Choices that the autotuner timed.")
-    assembly = TableOf(machine_rows.Assembly, "What each stage made of each kernel.")
-    resources = TableOf(machine_rows.Resources, "What each Triton kernel takes of the device.")
+    autotune = TableOf(rows.AutotuneChoice, "Choices that were autotuned.")
+    assembly = TableOf(machine_rows.Assembly, "The code of each kernel at each stage.")
+    resources = TableOf(machine_rows.Resources, "Resource usage of each Triton kernel.")
     launches = TableOf(
-        machine_rows.Launch, "Launches of kernels by grid and arguments, where a log has them."
+        machine_rows.Launch, "Kernel launches by grid and arguments, if a log has them."
     )
     fidelity = TableOf(
         machine_rows.Fidelity,
-        "How code for a virtual GPU may differ from code made on the real one.",
+        "How code for a virtual GPU may differ from code compiled on the device.",
     )
     roofline = TableOf(
-        machine_rows.KernelRoofline, "Where every kernel lies under the roofline of its GPU."
+        machine_rows.KernelRoofline, "The position of every kernel under the roofline of its GPU."
     )
     matrix = TableOf(
-        machine_rows.MatrixCell, "Every kernel on several GPUs, where they were compared."
+        machine_rows.MatrixCell, "Every kernel on several GPUs, if they were compared."
     )
     ranked_configs = TableOf(
         machine_rows.RankedConfig,
-        "Configurations of kernels that a model has ranked, where that was asked for.",
+        "Kernel configurations ranked by a model, on request.",
     )
-    collectives = TableOf(
-        cluster_rows.Collective, "Collectives of one rank of a cluster: what is sent and awaited."
-    )
+    collectives = TableOf(cluster_rows.Collective, "Collectives of one rank of a cluster.")
     cuda_graphs = TableOf(
         machine_rows.CudaGraphPart,
-        "What torch will record as CUDA graphs, where that was asked for.",
+        "The parts that torch records as CUDA graphs, on request.",
     )
     memory_budgets = TableOf(
         memory_rows.MemoryBudget,
-        "What other activation memory budgets would save, where that was asked for.",
+        "Savings of other activation memory budgets, on request.",
     )
     recomputed = TableOf(
-        memory_rows.RecomputedNode, "What the backward would compute again under each of them."
+        memory_rows.RecomputedNode, "Operators that the backward pass would recompute, by budget."
     )
     saved_reasons = TableOf(
-        memory_rows.SavedReason, "Why torch keeps each value that the backward is given."
+        memory_rows.SavedReason, "Why torch saves each activation for the backward pass."
     )
-    eager_memory = TableOf(
-        memory_rows.EagerMemory, "What eager would hold, where that was counted."
-    )
+    eager_memory = TableOf(memory_rows.EagerMemory, "The memory of eager, if it was counted.")
     kernel_findings = TableOf(
         machine_rows.KernelFinding,
-        "What is wrong in hand-written kernels that were run under watch.",
+        "Bugs in hand-written kernels, from instrumented runs.",
     )
-    checked_cases = TableOf(
-        machine_rows.CheckedCase, "The calls of kernels that were run under watch."
-    )
-    accesses = TableOf(machine_rows.MemoryAccess, "What the memory sees of each line of a kernel.")
+    checked_cases = TableOf(machine_rows.CheckedCase, "Kernel calls that were run instrumented.")
+    accesses = TableOf(machine_rows.MemoryAccess, "Memory coalescing by source line.")
     layouts = TableOf(
-        machine_rows.KernelLayout, "Who holds which element of the tensors of a kernel."
+        machine_rows.KernelLayout, "The layouts of a kernel's tensors: the holder of each element."
     )
     artifact = TableOf(
-        file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
+        file_rows.ArtifactFact, "Facts about the file that it was saved to or loaded from."
     )
     members = TableOf(file_rows.ArtifactMember, "The members of the file.")
-    contract = TableOf(file_rows.ContractLeaf, "What the file takes and gives.")
+    contract = TableOf(file_rows.ContractLeaf, "Inputs and outputs of the file.")
     requirements = TableOf(
         requirement_rows.Requirement,
-        "What the file needs, compared with the machine that it was saved or loaded on.",
+        "Requirements of the file, compared with the machine.",
     )
     roundtrip = TableOf(
         file_rows.RoundTripWay,
-        "Ways from the file, or from the original, to a result in a fresh process.",
+        "Start-up modes, from the file or eager to a result in a fresh process.",
     )
-    roundtrip_phases = TableOf(file_rows.RoundTripPhase, "What each of the ways spent its time on.")
+    roundtrip_phases = TableOf(file_rows.RoundTripPhase, "The phases of each start-up mode.")
     roundtrip_leaves = TableOf(
-        file_rows.RoundTripLeaf, "The outputs of each of the ways beside those of eager."
+        file_rows.RoundTripLeaf, "The outputs of each start-up mode, compared with eager."
     )
     phases = TableOf(rows.Phase, "The timeline, properly nested on each thread.")
-    cache = TableOf(rows.CacheEvent, "What torch's caches answered.")
-    cache_parts = TableOf(rows.CachePart, "What the keys of torch's caches were made from.")
-    capabilities = TableOf(rows.Capability, "What could and could not be captured.")
+    cache = TableOf(rows.CacheEvent, "Hits and misses of torch's caches.")
+    cache_parts = TableOf(rows.CachePart, "The parts of the keys of torch's caches.")
+    capabilities = TableOf(
+        rows.Capability, "The parts that were captured, and why others were not."
+    )
     links = TableOf(rows.Link, "Pairs of ids that belong together.")
 
 

@@ -1,4 +1,4 @@
-"""One setting that was tried: what was chosen, how it ended, what was measured."""
+"""One trial of a sweep: its configuration, its outcome, its measurements."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ UNCHECKED = " not checked: "
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One setting, compiled and measured.
+    """One configuration of a sweep, compiled and measured.
 
     `settings` are the axes with their values as texts, `key` the hash of all that the measurement
     depends on. `status` is "done", "wrong", "failed", "crashed", "timeout", "out of memory" or
-    "cancelled"; only a done one has times. Times are those of one call: `call_us` the median,
-    `low_us` and `high_us` its confidence interval; `baseline_us` what the function took uncompiled
-    in the same rounds, and `speedup` the median of baseline over compiled with its interval.
-    `samples_us` are the rounds of both in order; `disturbed` others were left out, and where
-    `is_disturbed` they are among them. `factors` are compiled over baseline of each measurement of
-    a large factor. `code` is the same for the same generated program, which is not timed twice:
-    the times are then those of the setting `same_as`. Sizes are bytes. `difference` is the largest
-    one from eager. With `is_model` nothing was run: `call_us` is what a cost model gives. `warning`
-    says why a figure is to be doubted, `chosen` is what the autotuner took for each operation,
-    `report` the hash of the full record.
+    "cancelled"; only a done one has times. Times are for one call: `call_us` is the median,
+    `low_us` and `high_us` its confidence interval. `baseline_us` is eager's time in the same
+    rounds, and `speedup` the median of baseline over compiled with its interval. `samples_us` are
+    the rounds of both in order; `disturbed` others are left out, or included if `is_disturbed`.
+    `factors` are compiled over baseline for each measurement of a large factor. `code` identifies
+    the generated program. A program is not timed twice: the times are then those of the trial
+    `same_as`. Sizes are bytes. `difference` is the largest one from eager. With `is_model` nothing
+    was run, and `call_us` is modelled. `warning` says why a number is doubtful, `chosen` is the
+    autotuner's choice for each operation, `report` the hash of the full report.
     """
 
     key: str
@@ -46,8 +45,8 @@ class Trial:
     speedup: float | None = None
     speedup_low: float | None = None  # the lower end of the interval of `speedup`
     speedup_high: float | None = None  # the upper end of the interval of `speedup`
-    peak_bytes: int | None = None  # the most memory during a call
-    artifact_bytes: int | None = None  # the size of the compiled code when it is saved
+    peak_bytes: int | None = None  # peak memory during a call
+    artifact_bytes: int | None = None  # the size of the saved compiled code
     kernels: int | None = None  # how many kernels a call runs, calls of libraries among them
     dram_bytes: int | None = None  # bytes that one call moves, by Inductor's model of the traffic
     chosen: str | None = None

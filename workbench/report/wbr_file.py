@@ -67,7 +67,7 @@ class LazyTexts(Texts):
             if last >= len(stored.lines):
                 raise ValueError(f"line {last} is missing")
         except ValueError as error:
-            raise ArtifactError(f"The report is damaged: its texts: {error}.") from error
+            raise ArtifactError(f"The report is damaged (its texts): {error}.") from error
         super().__init__(stored.lines, stored.texts)
         return self.__dict__[name]
 
@@ -85,11 +85,11 @@ def _check_schema(data: Mapping[str, Any]) -> None:
     schema = data.get("schema")
     if not isinstance(schema, int):
         raise ArtifactError(
-            "This is not a report: it names no schema. Save it again with Report.save."
+            "This is not a report: its schema is missing. Save it again with Report.save."
         )
     if schema > SCHEMA:
         raise ArtifactError(
-            f"This report has schema {schema}, this workbench reads up to {SCHEMA}. "
+            f"This report has schema {schema}, and this version reads up to {SCHEMA}. "
             "Upgrade aot-workbench to open it."
         )
 
@@ -126,7 +126,7 @@ def _fields(
     try:
         header = read_row(_Header, data)
     except ValueError as error:
-        raise ArtifactError(f"The report is damaged: its header: {error}.") from error
+        raise ArtifactError(f"The report is damaged (its header): {error}.") from error
     extra = {**header.extra, **({UNKNOWN: unknown} if unknown else {})}
     return {**vars(header), "tables": tables, "texts": texts, "extra": extra}
 
@@ -154,8 +154,8 @@ def read_bytes(content: bytes) -> dict[str, Any]:
     header, parts = open_parts(content)
     if header.get("kind") == PROFILE:
         raise ArtifactError(
-            "This is a profile of a device, not a report: open it with wb.RunProfile.load, or "
-            "look into it with `workbench profile`."
+            "This is a device profile, not a report. Open it with wb.RunProfile.load or "
+            "`workbench profile`."
         )
     _check_schema(header)
     return _open(header, parts)
@@ -196,17 +196,17 @@ def open_parts(
     except _DAMAGE as error:
         if is_kernel_log(content):
             raise ArtifactError(
-                "This is a log of tritonparse, not a report: wb.read_tritonparse opens it."
+                "This is a tritonparse log, not a report. Open it with wb.read_tritonparse."
             ) from error
         raise ArtifactError(
             f"This is not a report or it is damaged ({error}). Save it again with Report.save."
         ) from error
     if not isinstance(header, dict):
-        raise ArtifactError("This is not a report: its header is no JSON object.")
+        raise ArtifactError("This is not a report: its header is not a JSON object.")
     try:
         sizes = read_value(Mapping[str, int], header.get("sizes", {}))
     except ValueError as error:
-        raise ArtifactError(f"The report is damaged: the sizes of its parts: {error}.") from error
+        raise ArtifactError(f"The report is damaged (part sizes): {error}.") from error
     return header, _parts(sizes, rest, 0 if size is None else size - len(content))
 
 
@@ -240,7 +240,7 @@ def _parts(sizes: Mapping[str, int], rest: bytes, unread: int = 0) -> dict[str, 
         start += size
     if start != len(rest) + unread:
         raise ArtifactError(
-            f"The report is damaged: its parts take {start} bytes, the file has "
+            f"The report is damaged: its parts have {start} bytes, but the file has "
             f"{len(rest) + unread}."
         )
     return readers
@@ -280,5 +280,5 @@ def _make_table(row_type: type, data: Any) -> Table[Any]:
         return Table.from_json(row_type, data)
     except ValueError as error:
         raise ArtifactError(
-            f"The report is damaged: its table of {row_type.__name__}: {error}."
+            f"The report is damaged (table of {row_type.__name__}): {error}."
         ) from error

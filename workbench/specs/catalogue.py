@@ -1,4 +1,4 @@
-"""The GPUs that can be a target: those that come along, and the user's own."""
+"""The GPUs that can be a target: built-in ones, and the user's own."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Catalogue:
         near = difflib.get_close_matches(key or "", list(self.names()), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(
-            f"There is no GPU {name!r}.{hint} Known: {', '.join(g.name for g in self.gpus)}."
+            f"GPU {name!r} is unknown.{hint} Choose one of {', '.join(g.name for g in self.gpus)}."
         )
 
     def __contains__(self, name: str) -> bool:
@@ -134,7 +134,7 @@ def _tables(file: Path) -> dict[str, Any]:
         kind = file.suffix.removeprefix(".").upper()
         raise UsageError(f"{file.name} is not valid {kind}: {error}") from error
     if not isinstance(tables, dict):
-        raise UsageError(f"{file.name} must hold one table for each GPU, by its name.")
+        raise UsageError(f"{file.name} must have one table for each GPU, by its name.")
     return tables
 
 
@@ -247,7 +247,7 @@ def _expected(key: str, where: str) -> type:
     if key not in kinds:
         near = difflib.get_close_matches(key, kinds, n=1)
         hint = f"; did you mean {near[0]}?" if near else f". Fields: {', '.join(kinds)}."
-        raise UsageError(f"{where}: there is no field {key!r}{hint}")
+        raise UsageError(f"{where}: field {key!r} does not exist{hint}")
     return kinds[key]
 
 
@@ -268,7 +268,7 @@ def _check_complete(values: Mapping[str, Any], where: str) -> None:
     missing = [name for name in _REQUIRED if name not in values]
     if missing:
         raise UsageError(
-            f"{where}: {', '.join(missing)} missing. Give them, or name a GPU to start from: "
+            f"{where}: {', '.join(missing)} missing. Add them, or name a GPU to start from: "
             'base = "h100".'
         )
 
@@ -286,5 +286,5 @@ def _check_name(name: str, origin: str) -> None:
     plain = name.replace("-", "").isalnum() and name.isascii() and name == name.lower()
     if not plain or name.startswith("-"):
         raise UsageError(
-            f"{origin}: {name!r} cannot name a target; take lower-case letters, digits and dashes."
+            f"{origin}: {name!r} cannot name a target. Use lower-case letters, digits and dashes."
         )

@@ -19,9 +19,9 @@ def test_a_norm_behind_a_convolution_is_apart_twice_over() -> None:
     why = explain_apart(UNET, "k3", "k4")
     assert why.is_apart
     assert why.sentence == (
-        "k3 is a library call (convolution): it takes and gives whole tensors, so nothing is "
-        "computed inside it. Besides, k4 needs the mean and variance of 2,048 values before it can "
-        "use the first."
+        "k3 is a library call (convolution): it reads and writes whole tensors, so nothing can be "
+        "fused into it. k4 also needs the mean and variance of 2,048 values before it can use the "
+        "first."
     )
     assert why.help is None
 
@@ -29,7 +29,7 @@ def test_a_norm_behind_a_convolution_is_apart_twice_over() -> None:
 def test_a_norm_waits_for_the_last_value_of_its_group() -> None:
     why = explain_apart(UNET, "k6", "k4")
     assert why.sentence == (
-        "k6 needs the mean and variance of 2,048 values; k4 knows them only after the last of "
+        "k6 needs the mean and variance of 2,048 values, which k4 has only after the last of "
         "them. One kernel would have to keep all 8.19 kB, or read them again."
     )
     assert why.kernels == ("k4", "k6")
@@ -39,49 +39,51 @@ def test_a_norm_waits_for_the_last_value_of_its_group() -> None:
 
 def test_a_library_call_between_two_kernels_is_named() -> None:
     why = explain_apart(UNET, "k2", "k4")
-    assert why.sentence.startswith("Between them stands k3, a library call (convolution)")
+    assert why.sentence.startswith("k3 runs between them, a library call (convolution)")
     assert why.concerned == ("k2", "k4", "k3")
 
 
 def test_a_fallback_has_a_cure() -> None:
     why = explain_apart(BLOCK, "k4", "k6")
-    assert why.sentence.startswith("Between them stands k5, a fallback (`aten.topk.default`)")
-    assert why.help == "Use an operator that Inductor has code for instead of `aten.topk.default`."
+    assert why.sentence.startswith("k5 runs between them, a fallback (`aten.topk.default`)")
+    assert (
+        why.help == "Replace `aten.topk.default` by an operator that Inductor generates code for."
+    )
     assert str(why) == f"{why.sentence} {why.help}"
 
 
 def test_the_scheduler_reason_is_in_plain_words() -> None:
     why = explain_apart(TRAINING, "k7", "k9")
     assert why.sentence == (
-        "No shared data. Both use buf10, but their loops go through it in different orders or "
-        "parts: the scheduler found no access that one kernel would make once for both."
+        "No shared data. Both use buf10, but access it in different orders or parts. The scheduler "
+        "found no access that a common kernel would make only once."
     )
 
 
 def test_two_passes_are_two_programs() -> None:
     why = explain_apart(TRAINING, "k4", "k0")
-    assert why.sentence.startswith("k0 belongs to the forward, k4 to the backward")
+    assert why.sentence.startswith("k0 belongs to the forward pass, k4 to the backward")
 
 
 def test_lines_and_nodes_lead_to_their_kernels() -> None:
     lines = explain_apart(UNET, "L:s0:30", "L:s0:31")
-    assert lines.sentence.startswith("k2, k6 and k8 compute parts of both. As to k")
+    assert lines.sentence.startswith("k2, k6 and k8 compute parts of both. For k")
     nodes = explain_apart(UNET, "g7:convolution_1", "g7:var_mean_1")
     assert nodes.kernels == ("k3", "k4")
-    assert nodes.sentence.startswith("Of their kernels, k3 and k4 are nearest. k3 is a library")
+    assert nodes.sentence.startswith("Their nearest kernels are k3 and k4. k3 is a library")
     assert explain_apart(UNET, "g0:h", "k0").kernels  # of the graph that Dynamo captured
 
 
 def test_what_one_kernel_computes_is_not_apart() -> None:
     why = explain_apart(UNET, "g7:exp", "g7:div")
     assert (why.is_apart, why.kernels) == (False, ("k2",))
-    assert why.sentence == "They are not apart: k2 computes both."
+    assert why.sentence == "They are fused: k2 computes both."
 
 
 def test_what_has_no_kernel_says_so() -> None:
     why = explain_apart(UNET, "g7:output", "k0")
     assert (why.is_apart, why.kernels) == (False, ())
-    assert why.sentence.startswith("output has no kernel of its own")
+    assert why.sentence.startswith("output has no kernel: ")
 
 
 def test_where_the_backend_is_silent_what_is_known_is_said_and_the_rest_is_not() -> None:
@@ -132,20 +134,20 @@ def laid_out(stride: tuple[int, ...], kind: str = "pointwise") -> Report:
 
 def test_layouts_are_compared_where_the_backend_is_silent() -> None:
     said = explain_apart(laid_out((128, 1, 8)), "k0", "k1").sentence
-    assert "In memory k0 has its values in the order of dimensions 0, 1, 2, k1 in that of " in said
-    assert "dimensions 0, 2, 1; one set of loops has one order." in said
+    assert "k0 has its values in the order of dimensions 0, 1, 2, k1 in that of " in said
+    assert "dimensions 0, 2, 1; a loop nest has one order." in said
     assert said.endswith(SILENT)
     assert "In memory" not in explain_apart(laid_out((128, 16, 1)), "k0", "k1").sentence
 
 
 def test_a_template_says_what_it_takes_in() -> None:
     said = explain_apart(laid_out((128, 16, 1), "template"), "k0", "k1").sentence
-    assert "k0 is a template: it takes in elementwise work on its own result alone." in said
+    assert "k0 is a template: it only fuses elementwise work on its result." in said
 
 
 def test_kernels_without_common_data_would_save_nothing() -> None:
     bare = replace(UNET, tables={"kernels": UNET.kernels, "sources": UNET.sources})
-    assert "would move no byte less" in explain_apart(bare, "k0", "k2").sentence
+    assert "would save no traffic" in explain_apart(bare, "k0", "k2").sentence
 
 
 def test_neighbours_come_with_the_most_bytes_first() -> None:

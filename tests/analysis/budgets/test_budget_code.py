@@ -62,11 +62,11 @@ def test_budgets_are_not_ranked_within_the_error_of_the_preview() -> None:
     wrong = replace(near, budget=0.0, preview_bytes=100, why_not="It draws again.")
     found = Budgets("step", 1.0, (own, near, far, wrong), ())
     assert found.promising == (far,)
-    assert ".at(0.5) compiles one that is lower, 631 B to 921 B by the preview" in found.sentence
+    assert "Try .at(0.5), with a preview of 631 B to 921 B" in found.sentence
     assert (own.least_bytes, own.most_bytes) == (1000, 1000)
     nothing = Budgets("step", 1.0, (own, near, wrong), ())
     assert nothing.promising == ()
-    assert nothing.sentence.endswith("compile others with .at(0.8).")
+    assert nothing.sentence.endswith("Compile others with .at(0.8).")
 
 
 def test_layers_are_addressed_from_the_module_that_the_note_names() -> None:
@@ -125,7 +125,7 @@ def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:
         return found
 
     wrong = record("prims.inductor_seeds.default", "cpu")
-    assert "gradients are wrong" in wrong.at(0.5).why_not
+    assert "Gradients would be wrong" in wrong.at(0.5).why_not
     assert snippets(LAYERS, wrong, 0.5) == ()
     assert wrong.best.budget != 0.5
     assert not record("prims.inductor_random.default", "cpu").at(0.5).why_not  # a kept seed

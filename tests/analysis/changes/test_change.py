@@ -76,7 +76,9 @@ def test_a_change_whose_lines_are_others_by_now_is_left_out(file: Path) -> None:
     edit = Edit("~/program.py", 5, ("print(y)",), ("pass",))
     assert diff(file, Change((GUARDED.edits[0], edit))) == ""
     assert diff(file, Change((Edit("~/gone.py", 5, ("print(x)",), ()),))) == ""
-    with pytest.raises(UsageError, match=r"Line 5 of ~/program\.py is no longer what was recorded"):
+    with pytest.raises(
+        UsageError, match=r"Line 5 of ~/program\.py has changed since it was recorded"
+    ):
         edit.fit(SOURCE.split("\n"))
 
 

@@ -41,27 +41,27 @@ def test_equal_orders_are_counted() -> None:
         (
             [("all_reduce", 8)],
             [("all_reduce", 8), ("all_gather", 64)],
-            "Rank 3 would hang: it waits for an all-gather of 64 B in the group tp that rank 0 "
+            "Rank 3 deadlocks: it waits for an all-gather of 64 B in the group tp that rank 0 "
             "never starts, after 1 that both start.",
         ),
         (
             [("reduce_scatter", 8)],
             [],
-            "Rank 0 would hang: it waits for a reduce-scatter of 8 B in the group tp that rank 3 "
+            "Rank 0 deadlocks: it waits for a reduce-scatter of 8 B in the group tp that rank 3 "
             "never starts.",
         ),
         (
             [("all_reduce", 8)],
             [("all_gather", 64)],
-            "Rank 3 would hang: it waits for an all-gather of 64 B in the group tp where rank 0 "
+            "Rank 3 deadlocks: it waits for an all-gather of 64 B in the group tp where rank 0 "
             "starts an all-reduce of 8 B.",
         ),
         (
             [("all_reduce", 8)],
             [("all_reduce", 16)],
             "Ranks 0 and 3 do not agree on an all-reduce in the group tp: 8 B of float32 on rank "
-            "0, 16 B of float32 on rank 3. NCCL does not notice: it hangs, or mixes up what it "
-            "moves.",
+            "0, 16 B of float32 on rank 3. NCCL does not check this: it deadlocks or corrupts "
+            "data.",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_backward_comes_after_the_forward_whatever_its_places_are() -> None:
         for rank, kept in ((0, rows), (3, rows[1:]))
     ]
     (row,) = compare_orders(ranks)
-    assert row.note.startswith("Rank 0 would hang: it waits for an all-gather")
+    assert row.note.startswith("Rank 0 deadlocks: it waits for an all-gather")
     assert row.collectives == 1  # the all-reduce of the forward
 
 

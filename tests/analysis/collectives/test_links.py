@@ -10,6 +10,8 @@ import pytest
 
 from workbench.analysis.collectives.links import (
     ERRORS,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
     NIC_SHARE,
     Links,
     estimate_collective,
@@ -18,6 +20,7 @@ from workbench.analysis.collectives.links import (
 from workbench.specs import Catalogue
 
 GPUS = Catalogue.built_in()
+PUBLISHED = Path(__file__).parent / "published_collectives.csv"
 H100 = Links(nvlink_gbs=360.0, nic_gbs=45.0, major=9)
 
 
@@ -30,7 +33,7 @@ def time_it(op: str, sent: int, ranks: int, nodes: int = 1, links: Links = H100)
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_four_of_five_published_times_lie_within_the_error_that_is_told(nodes: int) -> None:
     off = []
-    with (Path(__file__).parent / "published_collectives.csv").open() as file:
+    with PUBLISHED.open() as file:
         for row in csv.DictReader(file):
             if min(int(row["nodes"]), 2) != nodes:
                 continue
@@ -42,6 +45,15 @@ def test_four_of_five_published_times_lie_within_the_error_that_is_told(nodes: i
     off.sort()
     assert len(off) > 40
     assert off[int(0.8 * len(off))] == pytest.approx(ERRORS[nodes - 1], abs=0.02)
+
+
+def test_the_validated_sizes_are_those_of_the_published_times() -> None:
+    with PUBLISHED.open() as file:
+        rows = list(csv.DictReader(file))
+    assert max(int(row["nodes"]) for row in rows) == MOST_CHECKED_NODES
+    assert min(int(row["bytes"]) for row in rows) == LEAST_CHECKED_BYTES
+    single = sum(int(row["nodes"]) == 1 for row in rows)
+    assert (single, len(rows) - single) == (49, 45)
 
 
 def test_a_group_with_all_gpus_of_its_nodes_has_all_their_network_cards() -> None:
@@ -74,8 +86,8 @@ def test_an_operator_without_a_model_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("h100-pcie", {}, "of h100-pcie no rate of its links is known: give nvlink_gb_s and nic"),
-        ("a10", {"nvlink_gb_s": 20.0}, "of a10 no rate of its links is known: give nic_gb_s"),
+        ("h100-pcie", {}, "the link rates of h100-pcie are not known: pass nvlink_gb_s and nic"),
+        ("a10", {"nvlink_gb_s": 20.0}, "the link rates of a10 are not known: pass nic_gb_s"),
         ("mi300x", {}, "mi300x communicates with RCCL"),  # giving rates would not help
         ("mi300x", {"nvlink_gb_s": 320.0, "nic_gb_s": 45.0}, "mi300x communicates with RCCL"),
     ],

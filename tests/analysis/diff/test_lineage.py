@@ -99,7 +99,7 @@ def test_a_link_to_another_operation_of_the_same_name_is_a_replacement() -> None
 
 
 def test_an_unknown_graph_is_named(block: Report) -> None:
-    with pytest.raises(UsageError, match="no graph 'g99'; the report has g0, g1"):
+    with pytest.raises(UsageError, match="Graph 'g99' does not exist; the report has g0, g1"):
         changes(block, "g0", "g99")
 
 

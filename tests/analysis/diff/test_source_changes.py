@@ -85,7 +85,10 @@ def test_a_kernel_is_found_by_its_name_and_on_either_side() -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "message"),
-    [("k77", "no kernel 'k77'; a has k0, k1"), ("k1", "has no source: it is a call of a library")],
+    [
+        ("k77", "Kernel 'k77' does not exist; a has k0, k1"),
+        ("k1", "has no source: it is a library call"),
+    ],
 )
 def test_what_has_no_source_is_refused(kernel: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
@@ -94,7 +97,7 @@ def test_what_has_no_source_is_refused(kernel: str, message: str) -> None:
 
 def test_machine_code_is_that_of_the_first_configuration() -> None:
     found = diff("h100", "h100")
-    with pytest.raises(UsageError, match="no machine code of k0 to compare: they share no stage"):
+    with pytest.raises(UsageError, match="machine code of k0; they share no stage"):
         found.machine_code("k0")
     writer = TextWriter()
     rows = [Assembly("k0", "k0:c0", "ptx", writer.add("mov.u32 %r1, %tid.x;\nret;"))]
@@ -102,5 +105,5 @@ def test_machine_code_is_that_of_the_first_configuration() -> None:
     both = replace(own, texts=writer.finish())
     code = replace(found, a=both, b=both).machine_code("k0")
     assert (code.stage, code.changed) == ("ptx", 0)
-    with pytest.raises(UsageError, match="no sass of k0 to compare: both have ptx"):
+    with pytest.raises(UsageError, match="sass of k0; choose one of: ptx"):
         replace(found, a=both, b=both).machine_code("k0", "sass")

@@ -62,24 +62,26 @@ def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: w
     other = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, unknown)})
     told = wb.forecast(other)
     assert {row.source for row in told.rows if row.name.startswith("extern")} == {"bound"}
-    assert "at their bound, which is too low" in told.notes[0]
+    assert "counted at the roofline bound, which is too low" in told.notes[0]
     assert (told.most_us, told.error) == (None, None), "nobody measured how far off those are"
     assert "error not measured" in told.sentence
     assert told.least_us <= told.call_us
 
 
 def test_a_program_for_the_cpu_has_none() -> None:
-    with pytest.raises(wb.errors.UsageError, match="no kernels on a GPU"):
+    with pytest.raises(wb.errors.UsageError, match="no GPU kernels"):
         wb.forecast(wb.Report())
 
 
 def test_bad_input_is_told_what_it_lacks(report: wb.Report) -> None:
     of_cpu = [replace(each, language="cpp") for each in report.kernels]
-    with pytest.raises(wb.errors.UsageError, match="for the CPU, and the model knows kernels on a"):
+    with pytest.raises(
+        wb.errors.UsageError, match="for the CPU, and only GPU kernels are modelled"
+    ):
         wb.forecast(replace(report, tables={**report.tables, "kernels": Table.of(Kernel, of_cpu)}))
     strange = replace(report, request=replace(report.request, target="mine"))
     tables = {name: table for name, table in report.tables.items() if name != "roofline"}
-    with pytest.raises(wb.errors.UsageError, match=re.escape("none of wb.targets() (mine)")):
+    with pytest.raises(wb.errors.UsageError, match=re.escape("not in wb.targets() (mine)")):
         wb.forecast(replace(strange, tables=tables))
     with pytest.raises(wb.errors.UsageError, match="'kernels', 'lines' or 'modules'"):
         wb.forecast(report).frame("kernel")
@@ -94,7 +96,7 @@ def test_a_generation_that_was_not_measured_has_no_error_and_no_upper_end(
     assert told.least_us <= told.call_us
     assert "error not measured" in told.sentence
     assert told.notes[0] == (
-        "no Ampere GPU was measured: as if it were H100 SXM5 80 GB and H200 SXM 141 GB, error not "
+        "no Ampere GPU was measured: modelled like H100 SXM5 80 GB and H200 SXM 141 GB, error not "
         "measured"
     )
 
@@ -200,8 +202,11 @@ def test_a_call_waits_for_its_collectives_in_its_time_and_interval(report: wb.Re
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"est_us": None, "exposed_us": None, "why": "its links"}, "not in it: its links"),
-        ({"group_nodes": 8}, "over 8 nodes were held against no measurement"),
+        (
+            {"est_us": None, "exposed_us": None, "why": "its links"},
+            "network time of 1 collective: its links",
+        ),
+        ({"group_nodes": 8}, "over 8 nodes are not validated"),
         ({"origin": "hook"}, "hooks start collectives of 90.0 µs"),
     ],
 )

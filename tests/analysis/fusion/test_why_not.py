@@ -21,9 +21,9 @@ def answers() -> dict[tuple[str, str], WhyNot]:
 def test_common_buffers_are_named_where_no_data_is_shared() -> None:
     why = answers()["op3", "op4"]
     assert why.sentence == (
-        "Not fused with op4: no shared data. Both use buf2, but their loops go through it in "
-        "different orders or parts: the scheduler found no access that one kernel would make once "
-        "for both. Both are loops of k2 all the same."
+        "Not fused with op4: no shared data. Both use buf2, but access it in different orders or "
+        "parts. The scheduler found no access that a common kernel would make only once. Both are "
+        "still loops of k2."
     )
     assert why.shared == ("i0:buf2",)
 
@@ -32,7 +32,7 @@ def test_what_lies_between_is_named_with_its_buffer_and_a_remedy() -> None:
     why = answers()["op6", "op10_op11_op12_op13"]
     assert (why.a_kernel, why.b_kernel, why.reason) == ("k4", "k6", "another node lies between")
     assert "k5 (aten.topk.default, a fallback) takes buf6 from k4, and k6 needs" in why.sentence
-    assert why.help == "Use an operator that Inductor has code for instead of aten.topk.default."
+    assert why.help == "Replace aten.topk.default by an operator that Inductor generates code for."
     assert "g7:mul_2" in why.a_nodes
     assert "g7:amax" in why.b_nodes
 
@@ -40,9 +40,9 @@ def test_what_lies_between_is_named_with_its_buffer_and_a_remedy() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("node2 is extern or nop", "A library call is code"),
+        ("node2 is extern or nop", "The compiler cannot fuse"),
         ("numel/rnumel mismatch (reduce) (8, 16), (8, 1)", "different sizes"),
-        ("device mismatch (cpu vs cuda)", "One kernel runs on one device."),
+        ("device mismatch (cpu vs cuda)", "A kernel runs on one device."),
         ("other pairs come first: lower priority in the backend", "was fused with op11"),
         ("something new about node1", "something new about op10"),
     ],

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import workbench as wb
+from workbench.analysis.forecast.forecast import SLOW_HOST
+from workbench.analysis.gpu_model import launches as model
 from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.machine_rows import CudaGraphPart, KernelRoofline
@@ -33,7 +38,7 @@ def test_the_gpu_waits_for_kernels_that_are_shorter_than_their_launch() -> None:
 
 
 def test_a_time_cannot_be_negative() -> None:
-    with pytest.raises(wb.UsageError, match="each a finite number from 0"):
+    with pytest.raises(wb.UsageError, match="each finite and not negative"):
         wb.launches([1.0, -1.0])
     with pytest.raises(wb.UsageError, match="at least one"):
         wb.launches([])
@@ -101,7 +106,7 @@ def test_measured_times_come_before_bounds() -> None:
 
 
 def test_a_measured_call_stands_beside_the_model() -> None:
-    """200 small kernels on a machine with an H100, whose host took 16 to 22 µs a launch."""
+    """200 small kernels on a host that takes 21.6 µs a launch."""
     bounds = report(languages="xt" * 100)
     kernels = [
         replace(kernel, time_us=3.1 if kernel.language == "extern" else 1.2)
@@ -114,8 +119,8 @@ def test_a_measured_call_stands_beside_the_model() -> None:
     assert found.plain_us == pytest.approx(1481, abs=1)
     assert found.saved == pytest.approx(0.71, abs=0.01)
     assert found.notes[-2:] == (
-        "measured: 4.31 ms a call, 2.91 times the model's; so a launch takes at most 21.6 µs there "
-        "with the rest of the call's Python",
+        "measured: 4.31 ms a call, 2.91× the model, or at most 21.6 µs a launch, including "
+        "the rest of the call's Python",
         *said,
     )
     assert wb.launches(measured, kernel_us=21.6, library_us=21.6).saved == pytest.approx(0.9, 0.01)
@@ -135,7 +140,7 @@ def test_without_cuda_graphs_the_whole_program_counts_as_one() -> None:
 
 
 def test_code_for_the_cpu_has_nothing_to_launch() -> None:
-    with pytest.raises(wb.UsageError, match="no kernels on a GPU"):
+    with pytest.raises(wb.UsageError, match="no GPU kernels"):
         wb.launches(report(languages="cc"))
 
 
@@ -160,3 +165,22 @@ def test_it_answers_as_a_table_and_a_picture() -> None:
     assert list(table.graph_start_us) == pytest.approx([3.5, 5.5, 7.5])
     axes = found.plot().axes[0]
     assert "3 kernels: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")
+
+
+def test_the_documented_times_of_a_host_are_those_of_the_gpu_run() -> None:
+    run = json.loads((Path(__file__).parents[2] / "gpu" / "gpu.json").read_text())
+    rows = {row["name"]: row for row in run["figures"]}
+    by_model = rows["saved by CUDA graphs, by wb.launches"]
+    measured = rows["saved by CUDA graphs, measured"]
+    launch = rows["saved by CUDA graphs, by wb.launches with the profile's cost of a launch"]
+    whole = rows["time of a call by wb.launches over the measured one"]
+    (launch_us,) = re.findall(r"[\d.]+ µs", launch["note"])
+    call_us, graph_us = re.findall(r"\d+ µs", measured["note"])
+    model_us, _ = re.findall(r"\d+ µs", whole["note"])
+    words = " ".join((model.__doc__ or "").split())
+    assert run["found"]["device"].removeprefix("NVIDIA ") in words
+    assert f"took {call_us}, {launch_us} per launch, and {graph_us} as one CUDA graph" in words
+    assert f"CUDA graph: {measured['value']:.0%} less".replace("%", " %") in words
+    assert f"predicts {model_us} and {by_model['value']:.0%} less".replace("%", " %") in words
+    assert f"{launch_us} per launch" in " ".join((wb.launches.__doc__ or "").split())
+    assert 1 <= SLOW_HOST.kernel_us / float(launch_us.split()[0]) < 1.1

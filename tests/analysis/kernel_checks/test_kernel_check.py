@@ -30,9 +30,9 @@ def check(*rows: KernelFinding | CheckedCase) -> KernelCheck:
     ("found", "ok", "words"),
     [
         (check(PASSED), True, "Nothing found in add, in 1 call that was run. Looked for: races"),
-        (check(PASSED, LOST), None, "Not judged: the reference raised."),
-        (check(LOST), None, "Nothing was judged: the reference raised."),
-        (check(), None, "Nothing was judged: there was no kernel."),
+        (check(PASSED, LOST), None, "Not checked: the reference raised."),
+        (check(LOST), None, "Nothing was checked: the reference raised."),
+        (check(), None, "Nothing was checked: there was no kernel."),
         (check(PASSED, RACE, OUTSIDE), False, "Out of bounds: line 7. 1 more finding."),
         (check(PASSED, LATER), True, "Nothing found"),
     ],
@@ -47,7 +47,7 @@ def test_in_ci_what_was_found_and_what_was_not_judged_both_stop() -> None:
         check(PASSED, RACE).require()
     with pytest.raises(wb.ExpectationError, match="the reference raised"):
         check(PASSED, LOST).require()
-    with pytest.raises(wb.ExpectationError, match="Nothing was judged"):
+    with pytest.raises(wb.ExpectationError, match="Nothing was checked"):
         check().require()
     assert check(PASSED, RACE).require(allow=["race"]).ok is False
 

@@ -65,10 +65,10 @@ def test_what_is_asked_for_is_taken_as_it_is() -> None:
     ("asked", "words"),
     [
         ({"blocks": {"YBLOCK": (1,)}}, "relu has no block size 'YBLOCK'. It has XBLOCK."),
-        ({"blocks": {"XBLOCK": (96,)}}, r"XBLOCK is \[96\]: block sizes are powers of two"),
+        ({"blocks": {"XBLOCK": (96,)}}, r"XBLOCK is \[96\]: block sizes must be powers of two"),
         ({"warps": ()}, r"warps is \[\]: expected positive integers"),
-        ({"warps": range(1, 500)}, "are too many to compile, the most is 256"),
-        ({"stages": (10**9,)}, "num_stages has 1,000,000,000: give values from 1 to 64"),
+        ({"warps": range(1, 500)}, "are more than the limit of 256"),
+        ({"stages": (10**9,)}, "num_stages has 1,000,000,000: pass values from 1 to 64"),
     ],
 )
 def test_what_cannot_be_is_refused(asked: dict[str, object], words: str) -> None:
@@ -94,7 +94,7 @@ def test_a_grid_is_too_wide_along_z_where_inductor_does_not_fold_it(grid: str) -
     assert launch is not None
     why = explain_wide_grid(launch.grid, gpus["h100"])
     if grid == "Grid3D":
-        assert why == "part 2 of its grid is 70,000, and at most 65,535 can be on h100"
+        assert why == "axis 2 of its grid is 70,000, and h100 allows at most 65,535"
         assert launch.blocks == 45_000 * 70_000
     else:
         assert (why, launch.blocks) == (None, 45_000)

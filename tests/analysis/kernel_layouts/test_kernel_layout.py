@@ -35,8 +35,8 @@ def test_a_line_is_found_by_its_number_its_text_and_its_operation():
 @pytest.mark.parametrize(
     ("line", "op", "words"),
     [
-        (9, "", "Line 9 has no layout in registers. Lines that have one: 5, 6."),
-        (7, "", "Line 7 has no layout in registers. Lines that have one: 5, 6."),
+        (9, "", "Line 9 has no layout in registers. Lines with a layout: 5, 6."),
+        (7, "", "Line 7 has no layout in registers. Lines with a layout: 5, 6."),
         (5, "dot", "Line 5 has no layout of an operation 'dot' in registers. It has tt.load."),
     ],
 )
@@ -47,7 +47,7 @@ def test_a_line_without_one_says_which_have(line, op, words):
 
 
 def test_an_element_that_is_none_is_refused():
-    with pytest.raises(UsageError, match=r"There is no element \[4, 0\]: the shape is \[4, 8\]"):
+    with pytest.raises(UsageError, match=r"Element \[4, 0\] is outside the shape \[4, 8\]"):
         find(5).held_by(4, 0)
 
 
@@ -59,12 +59,12 @@ def test_it_is_a_table_and_a_picture():
     axes = layout.plot(warp=1).axes[0]
     assert axes.get_title(loc="left") == "tt.load, line 5: warp 1 of 2"
     assert {text.get_text() for text in axes.texts} == {str(n) for n in range(8)}
-    with pytest.raises(UsageError, match="There is no warp 2"):
+    with pytest.raises(UsageError, match="Warp 2 does not exist"):
         layout.plot(2)
 
 
 def test_it_says_itself_in_a_line():
     assert repr(find(5)) == "Layout(tt.load, line 5, [4, 8])"
     assert str(find(5)) == (
-        "tt.load in line 5: 4 × 8 elements, 2 in each of 8 lanes of 2 warps; blocked."
+        "tt.load in line 5: 4 × 8 elements, 2 in each of 8 lanes of 2 warps (blocked)."
     )

@@ -41,18 +41,18 @@ def test_shares_of_a_peak_are_at_most_one() -> None:
         (
             "b200",
             "Hopper",
-            "no Blackwell GPU was measured: as if it were H100 SXM5 80 GB and H200 SXM 141 GB, "
+            "no Blackwell GPU was measured: modelled like H100 SXM5 80 GB and H200 SXM 141 GB, "
             "error not measured",
         ),
         (
             "mi355x",
             "CDNA 3",
-            "no CDNA 4 GPU was measured: as if it were Instinct MI300X 192 GB, error not measured",
+            "no CDNA 4 GPU was measured: modelled like Instinct MI300X 192 GB, error not measured",
         ),
         (
             "a100",
             "Hopper",
-            "no Ampere GPU was measured: as if it were H100 SXM5 80 GB and H200 SXM 141 GB, "
+            "no Ampere GPU was measured: modelled like H100 SXM5 80 GB and H200 SXM 141 GB, "
             "error not measured",
         ),
     ],

@@ -50,7 +50,7 @@ def test_the_error_of_a_generation_that_was_not_fitted_is_not_known() -> None:
     assert own.error is not None
     assert other.us is not None
     assert other.error is None
-    assert other.because.startswith("no Blackwell GPU was measured: as if it were H100")
+    assert other.because.startswith("no Blackwell GPU was measured: modelled like H100")
 
 
 def test_a_family_that_was_not_fitted_is_told_with_a_wider_error() -> None:

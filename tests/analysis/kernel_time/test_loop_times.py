@@ -44,7 +44,7 @@ def test_a_round_that_is_partly_filled_costs_a_whole_one() -> None:
 def test_low_occupancy_and_small_trips_wait_for_loads() -> None:
     grid = Division(8 * H100.sms, trips=99, run=64)
     assert us_of(grid, resident=1) == pytest.approx(8 * us_of(grid))
-    assert of(Division(16, trips=64, run=256)).because == "waiting for loads"
+    assert of(Division(16, trips=64, run=256)).because == "load latency"
 
 
 def test_narrow_reads_fetch_more_than_they_use() -> None:

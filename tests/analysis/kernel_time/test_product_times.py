@@ -55,7 +55,7 @@ def test_never_faster_than_a_share_of_the_bytes_from_dram() -> None:
     heavy = replace(WORK, loaded=1e10)
     found = time_product(heavy, TILE, H100)
     assert (found.us or 0) > 1e10 / (H100.bandwidth_gbs * 1e3 * load_parameters()["dram"])
-    assert found.because == "bytes from DRAM"
+    assert found.because == "DRAM traffic"
 
 
 def test_registers_stored_in_each_step_cost_time_and_what_is_only_loaded_does_not() -> None:

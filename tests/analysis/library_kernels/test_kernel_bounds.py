@@ -84,7 +84,7 @@ def _product(m: int, n: int, k: int, dtype: str = "c10::BFloat16") -> OperatorCa
 def test_an_odd_size_is_the_reason_for_an_old_kernel() -> None:
     name = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1"
     assert _slow(name, _product(4096, 4096, 5185)) == [
-        "a Turing kernel (align1) on Hopper, since K = 5,185 is odd: pad to 5,192"
+        "a Turing kernel (align1) on Hopper, because K = 5,185 is odd: pad to 5,192"
     ]
 
 
@@ -92,7 +92,7 @@ def test_float32_without_tf32_is_said() -> None:
     (reason,) = _slow(
         "cutlass_80_simt_sgemm_128x32_8x5_nn_align1", _product(256, 256, 256, "float")
     )
-    assert reason.startswith("a float32 product without TF32")
+    assert reason.startswith("a float32 matmul without TF32")
 
 
 def test_a_last_wave_that_is_hardly_full_is_said() -> None:
@@ -106,7 +106,7 @@ def test_a_last_wave_that_is_hardly_full_is_said() -> None:
 def test_a_short_sum_is_said() -> None:
     name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
     assert _slow(name, _product(16384, 16384, 64)) == [
-        "K = 64 is short: one step of its loop for each tile of results"
+        "K = 64 is short: one iteration of the K loop per output tile"
     ]
 
 
@@ -115,7 +115,7 @@ def test_few_blocks_and_strided_reads_are_said() -> None:
     call = OperatorCall("aten::sum", [[65536, 64]], ["float"], [[64, 1]], ["", "[0]"])
     assert _slow(name, call, (2, 1, 1)) == [
         "only 2 blocks on 132 multiprocessors",
-        "what it reads and what it writes lie along different dimensions in memory",
+        "it reads and writes along different dimensions in memory",
     ]
 
 

@@ -72,7 +72,7 @@ def test_a_program_for_a_gpu_says_what_would_be_reserved() -> None:
     assert whole.bytes <= whole.allocated_bytes <= whole.bytes + 512 * len(rows)
     assert whole.reserved_bytes >= whole.allocated_bytes
     assert whole.reserved_bytes % (2 * MIB) == 0
-    assert "a model of torch's caching allocator" in whole.source
+    assert "modelled for torch's caching allocator" in whole.source
     reserved = [row.reserved_bytes or 0 for row in found.peaks]
     assert all(a <= b for a, b in pairwise(reserved))
 

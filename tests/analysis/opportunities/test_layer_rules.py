@@ -1,16 +1,18 @@
-"""Equal layers: found where there are many; not few, different ones, or compiled once already."""
+"""Identical layers: found where there are many; not few, different ones, or compiled once."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 import workbench as wb
-from workbench.analysis.opportunities.layer_rules import find_single_layers
+from workbench.analysis.opportunities.layer_rules import MEASURED, find_single_layers
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.report import Report
 
@@ -62,8 +64,8 @@ def said(report: Report) -> list[str]:
 def test_many_equal_layers_can_be_compiled_once() -> None:
     report = captured([*(Layer() for _ in range(9)), Layer(2 * WIDTH)])
     (text,) = said(report)
-    assert "the 9 equal layers layers.0–8 compiled once" in text
-    assert "Compiling took" in text
+    assert "Compile the 9 identical layers layers.0–8 once" in text
+    assert "Compilation took" in text
     (made,) = find_single_layers(Facts(report))
     assert made.after[0] == "@torch.compiler.nested_compile_region"
     assert made.why_not is not None
@@ -72,7 +74,7 @@ def test_many_equal_layers_can_be_compiled_once() -> None:
 
 def test_layers_of_a_list_that_is_the_model_itself_have_no_name_before_their_number() -> None:
     (made,) = find_single_layers(Facts(captured_of(nn.Sequential(*(Layer() for _ in range(9))))))
-    assert "the 9 equal layers 0–8 compiled once" in made.text
+    assert "Compile the 9 identical layers 0–8 once" in made.text
     assert made.after[1].endswith("# of the class of 0")
 
 
@@ -87,3 +89,12 @@ def test_layers_of_a_list_that_is_the_model_itself_have_no_name_before_their_num
 )
 def test_else_nothing_is_said(layers: Sequence[nn.Module]) -> None:
     assert said(captured(layers)) == []
+
+
+def test_the_times_of_the_advice_are_those_of_the_committed_benchmark() -> None:
+    bench = json.loads((Path(__file__).parents[2] / "bench" / "bench.json").read_text())
+    times = {row["name"]: row["value"] for row in bench["figures"]}
+    for step in ("", " training step"):
+        name = f"Llama-3-8B{step} for a virtual H100"
+        each, once = (times[f"{name}{end} (s)"] for end in ("", ", layers compiled once"))
+        assert f"in {once:.1f} s instead of {each:.1f} s" in MEASURED

@@ -23,7 +23,7 @@ def test_what_bytes_cost_is_the_modelled_share_within_its_error() -> None:
     assert facts.microseconds(half, [kernel]) == pytest.approx(row.us * (1 + row.error) / 2)
     error = f"{row.error:.0%}".replace("%", " %")
     said = facts.time_source([kernel])
-    assert said == f"; time: the modelled share of these kernels on h100, ± {error}"
+    assert said == f". Time: the modelled share of these kernels on h100, ± {error}"
 
 
 def test_where_no_error_was_measured_the_least_is_that_at_full_bandwidth() -> None:
@@ -41,7 +41,7 @@ def test_without_a_model_it_stays_the_bandwidth_and_a_measured_time_comes_first(
     unknown = [replace(each, language="extern", ops=("mine.op.default",)) for each in NORM.kernels]
     bare = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, unknown)})
     facts = Facts(bare)
-    assert facts.time_source(facts.kernels[1:]) == "; time: these bytes at the bandwidth of h100"
+    assert facts.time_source(facts.kernels[1:]) == ". Time: these bytes at the bandwidth of h100"
     timed = [replace(each, time_us=10.0) for each in NORM.kernels]
     facts = Facts(replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, timed)}))
     whole = count_moved_bytes(facts.kernels[1]) or 0

@@ -180,7 +180,7 @@ def test_a_change_of_one_line_is_not_offered_where_others_ask_for_float64_too() 
     found = found_in(doubled, (torch.randn(32, 32),))["float64-creeps-in"]
     first = doubled.__code__.co_firstlineno + 1
     assert found.before == ()
-    assert f"float32 numbers in lines {first}, {first + 2}:" in found.text
+    assert f"Use float32 in lines {first}, {first + 2}." in found.text
     assert "up to half of the time of" in found.text
 
 
@@ -230,7 +230,7 @@ def test_a_slow_host_gains_what_its_measured_call_leaves_to_the_gpu(many_updates
     profiled = add_measured_call(many_updates, OLD)  # of 1 ms
     then = next(each for each in opportunities(profiled) if each.rule == "cuda-graphs")
     graph_us = wb.forecast(many_updates).graph_us
-    assert "kernels modelled, ± " in advised.source
+    assert "Kernels modelled, ± " in advised.source
     assert (then.saved_us_low, then.saved_us_high) == (0.0, pytest.approx(1000 - graph_us))
     assert then.source.startswith("measured: the call")
     noisy = add_measured_call(many_updates, replace(OLD, notes=("noisy: other programs",)))
@@ -322,7 +322,7 @@ def test_what_turns_the_results_of_convolutions_round_is_the_high_end_of_channel
     copies = len(found.kernels)
     assert found.saved_us_low == pytest.approx(20.0, rel=0.02)  # the weights are small
     assert found.saved_us_high == pytest.approx(30.0 + 30.0, rel=0.02)
-    assert "gives the convolutions' results as outputs" in found.source
+    assert "the kernels that convert outputs to eager's format" in found.source
     assert copies == 1
 
 
@@ -389,7 +389,7 @@ def with_message(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_breaks_of_one_line_that_one_rewrite_mends_are_one_change() -> None:
-    """As seen: two rows "Keep the message out of the compiled code", both of line 38."""
+    """As seen: two rows "Keep the message out of compiled code", both of line 38."""
     explained = wb.explain(with_message, (torch.rand(3),))
     assert len(explained.breaks) == 2
     (found,) = wb.opportunities(explained)
@@ -415,7 +415,7 @@ def test_a_recompilation_names_its_cause() -> None:
     assert any("dimension 0 of x had another size" in text for text in texts)
     assert any("the number factor had another value" in text for text in texts)
     assert all(
-        "the record holds none" in each.why_not for each in found if each.rule == "recompiled"
+        "which the report lacks" in each.why_not for each in found if each.rule == "recompiled"
     )
     assert "recompiled" not in rules_of(wb.opportunities(wb.read_trace(TRACES / "gpu.log.gz")))
 
@@ -480,7 +480,7 @@ def test_a_number_that_changed_is_one_entry_with_its_line_and_values() -> None:
     report = session.report(3)
     assert len(report.recompiles) == 3
     (found,) = [each for each in wb.opportunities(report) if each.rule == "recompiled"]
-    assert "had another value, after 0 → 1 → 2, and is a constant" in found.text
+    assert "had another value, after 0 → 1 → 2." in found.text
     assert "`self.seen += 1` changes it." in found.text
     assert found.line == Counts.forward.__code__.co_firstlineno + 1
     assert found.line_id is not None

@@ -60,12 +60,12 @@ def test_what_is_no_whole_configuration_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.json", {}, "a.json does not name its problem and its device"),
-        ("E=0,N=8,device_name=NVIDIA_H200.json", {}, "does not name its problem"),
-        ("N=8,device_name=NVIDIA_H200.json", {}, "does not name its problem"),
-        ("N=²,K=8,device_name=NVIDIA_H200.json", {}, "does not name its problem"),
-        (PRODUCT, "{", "is no JSON"),
-        (PRODUCT, "[" * 100_000, "is no JSON"),
+        ("a.json", {}, "The name of a.json lacks its sizes or device"),
+        ("E=0,N=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
+        ("N=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
+        ("N=²,K=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
+        (PRODUCT, "{", "is not JSON"),
+        (PRODUCT, "[" * 100_000, "is not JSON"),
         (PRODUCT, "[1]", "has no configurations by number of rows"),
         (PRODUCT, '{"1": "' + "x" * (1 << 20) + '"}', "has no configurations"),
     ],
@@ -80,7 +80,7 @@ def test_what_is_no_such_file_is_told(
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_winners(tmp_path / PRODUCT)
-    with pytest.raises(UsageError, match="has no file of tuned configurations"):
+    with pytest.raises(UsageError, match="has no file of tuned configs"):
         read_winners(tmp_path)
     with pytest.raises(UsageError, match="expected a file, a folder or a list"):
         read_winners(3)

@@ -106,7 +106,7 @@ def test_a_step_over_a_block_of_scales_is_refused(name: str) -> None:
     assert sizes == {**SIZES, "SCALE_K": 32}
     assert explain_no_step(source, sizes, CONFIG) is None
     long = Config(tuple({**BLOCKS, "BLOCK_K": 64}.items()), 4, 3)
-    said = "its step along K, 64, reaches over a block of scales, 32"
+    said = "BLOCK_K 64 spans several scale blocks of 32"
     assert explain_no_step(source, sizes, long) == said
 
 
@@ -122,9 +122,9 @@ def test_sizes_of_another_name_or_kind_are_refused() -> None:
         check_sizes({"Q": 1})
     with pytest.raises(UsageError, match="M is 0: expected a positive integer"):
         check_sizes({"M": 0})
-    with pytest.raises(UsageError, match="Experts need both"):
+    with pytest.raises(UsageError, match="An MoE needs both"):
         check_sizes({"E": 8})
-    with pytest.raises(UsageError, match="TOP is 9, more than the 8 experts"):
+    with pytest.raises(UsageError, match="TOP is 9, but there are only 8 experts"):
         check_sizes({"E": 8, "TOP": 9})
 
 

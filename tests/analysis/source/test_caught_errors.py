@@ -53,7 +53,7 @@ def elsewhere(a: torch.Tensor) -> torch.Tensor:
 
 
 def notes(found: wb.Report) -> tuple[str, ...]:
-    return tuple(note for note in found.request.notes if "eager code catches" in note)
+    return tuple(note for note in found.request.notes if "Eager code catches" in note)
 
 
 def test_a_compilation_says_so_and_its_code_raises() -> None:

@@ -64,21 +64,22 @@ def test_a_prior_decides_where_there_is_one() -> None:
 
 def test_why_names_waves_occupancy_registers_stages_and_bytes() -> None:
     told = explain_order(H100, SLOW, FAST)
-    assert told.startswith("The model gives BLOCK_M=64, 4 warps, 3 stages 20.0 µs and BLOCK_M=128")
-    assert "1.55 times as long" in told
-    assert "264 programs in 1 wave against 133 programs in 2 waves, the last filled to 1 %" in told
+    begins = "Modelled, not measured: BLOCK_M=64, 4 warps, 3 stages takes 20.0 µs, BLOCK_M=128"
+    assert told.startswith(begins)
+    assert "(1.55×)." in told
+    assert "264 program instances in 1 wave against 133 program instances in 2 waves" in told
+    assert "2 waves, the last filled to 1 %" in told
     assert "50 % (limited by registers) against 25 % (limited by shared memory)" in told
     assert "128 against 255 and 12 spills" in told
     assert "3 in 49.2 kB of shared memory against 2 in 32.8 kB" in told
-    assert "Bytes from the L2: 100 MB against 200 MB" in told
-    assert "first mostly waits for memory latency, the second for matrix units" in told
-    assert told.endswith("Modelled, not measured.")
+    assert "L2 traffic: 100 MB against 200 MB" in told
+    assert "first is limited by memory latency, the second by matrix units" in told
 
 
 def test_two_that_the_model_cannot_tell_apart_are_said_to_be_so() -> None:
     told = explain_order(H100, FAST, replace(FAST, warps=8, model_us=20.1))
-    assert "it cannot tell which of them is faster" in told
-    assert "Both mostly wait for memory latency." in told
+    assert "(1.01×); too close to call." in told
+    assert "Both are limited by memory latency." in told
 
 
 def test_one_that_was_discarded_says_why() -> None:
@@ -118,7 +119,12 @@ def test_rows_of_a_record_say_what_is_against_them() -> None:
         make(4, occupancy=0.25, limiter="registers"),
         make(8, model_us=9.0, because="memory traffic"),
         make(16, verdict="does not fit", **refused),
-        make(32, verdict="fails the check", reason="its step reaches over a block", model_us=None),
+        make(
+            32,
+            verdict="fails the check",
+            reason="BLOCK_K spans several scale blocks",
+            model_us=None,
+        ),
         make(64, verdict="does not compile", reason="a power of 2", model_us=None),
         make(128, verdict="launches nothing", reason="the grid is 0.", model_us=None),
     ]
@@ -126,10 +132,10 @@ def test_rows_of_a_record_say_what_is_against_them() -> None:
     assert rows["B=1"].rejection is None
     assert rows["B=2"].rejection == "spills: 4 stores and loads"
     assert rows["B=4"].rejection == "occupancy 25 %, the best has 100 % (limited by registers)"
-    assert rows["B=8"].rejection == "1.80 times the best by the model"
-    assert rows["B=8"].note == "by the model mostly memory traffic; as counted"
+    assert rows["B=8"].rejection == "1.80× the best modelled time"
+    assert rows["B=8"].note == "modelled: limited by memory traffic; as counted"
     assert rows["B=16"].rejection == "cannot be launched: too much shared memory"
-    assert rows["B=32"].rejection == "its step reaches over a block"
+    assert rows["B=32"].rejection == "BLOCK_K spans several scale blocks"
     assert (rows["B=64"].rejection, rows["B=64"].note) == ("does not compile", "a power of 2")
     assert rows["B=128"].rejection == "launches nothing: the grid is 0"
     assert {rows[f"B={n}"].rank for n in (16, 32, 64, 128)} == {None}

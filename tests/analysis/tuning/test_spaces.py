@@ -25,13 +25,13 @@ def test_a_list_has_each_configuration_once_and_keeps_triton_configs_for_their_h
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        ({"BLOCK_Q": [64]}, "BLOCK_Q, which is none of its values"),
+        ({"BLOCK_Q": [64]}, "BLOCK_Q, which is not a parameter"),
         ({"BLOCK_M": []}, "no value for BLOCK_M"),
         ({"num_warps": [3]}, "powers of two"),
         ({"num_stages": [0]}, "positive integers"),
-        ({"BLOCK_M": range(64), "BLOCK_N": range(64)}, f"at most {MOST:,} are tried"),
+        ({"BLOCK_M": range(64), "BLOCK_N": range(64)}, f"the limit of {MOST:,}"),
         ("everything", "a list of configurations, or one of product"),
-        ([3], "give triton.Config or values"),
+        ([3], "Pass triton.Config or values"),
     ],
 )
 def test_what_is_no_space_is_told(space: object, words: str) -> None:
@@ -53,7 +53,7 @@ def test_the_block_of_a_reduction_is_left_as_it_is_given() -> None:
 
 
 def test_a_kernel_without_blocks_is_told_to_give_a_space() -> None:
-    with pytest.raises(UsageError, match=r"are EVEN. Give space="):
+    with pytest.raises(UsageError, match=r"are EVEN. Pass space="):
         make_standard("k", "pointwise", ["EVEN"], {})
 
 
@@ -67,6 +67,6 @@ def test_blocks_along_two_axes_are_no_larger_than_lanes_can_hold(kind: str) -> N
 
 def test_no_gpu_takes_so_many_stages_or_warps() -> None:
     for name in ("num_stages", "num_warps"):
-        with pytest.raises(UsageError, match=f"{name} has 1,073,741,824: give values from 1 to"):
+        with pytest.raises(UsageError, match=f"{name} has 1,073,741,824: pass values from 1 to"):
             make_grid("k", {name: [2, 2**30]}, (name,))
         assert len(make_grid("k", {name: [2, 4]}, (name,))) == 2

@@ -11,7 +11,7 @@ import pytest
 from tests.analysis.tuning.test_inductor_choices import SOURCE
 from tests.analysis.tuning.test_tuned_formats import BEST, SMALL
 from workbench.analysis.tuning.candidate import Candidate, rank_candidates
-from workbench.analysis.tuning.tuned import Tuned, TunedCase
+from workbench.analysis.tuning.tuned import Tuned, TunedCase, summarize_error
 from workbench.analysis.tuning.tuned_formats import BESIDE
 from workbench.errors import UsageError
 from workbench.specs import Catalogue
@@ -38,41 +38,42 @@ NONE = Tuned("mm", "pointwise", (make_case(1, LOST, LOST),))
 
 def test_the_sentence_says_that_it_was_modelled_and_how_far_that_was_off() -> None:
     assert TUNED.sentence.startswith(
-        "mm on h100, M=1, N=7168, K=2048: BLOCK_M=16, BLOCK_N=64, BLOCK_K=64, 4 warps, 5 stages is "
-        "first of 3 configurations, 9.00 µs by the model. mm on h100, M=64"
+        "mm on h100, M=1, N=7168, K=2048: BLOCK_M=16, BLOCK_N=64, BLOCK_K=64, 4 warps, 5 stages, "
+        "9.00 µs modelled, best of 3 configurations. mm on h100, M=64"
     )
-    assert "Modelled, not measured. Of 198 published winners" in TUNED.sentence
+    assert TUNED.sentence.endswith(summarize_error(TUNED.kind, ["h100"]))
+    assert "Checked on 198 published best configs" in TUNED.error
 
 
 @pytest.mark.world("own_kernels")  # which shows it as text
 def test_a_first_that_the_model_cannot_tell_from_others_says_so() -> None:
     near = [replace(SMALL, stages=n, model_us=9.0 + n / 100) for n in (1, 2, 40)]
     case = make_case(1, *near, LOST)
-    assert case.doubt == "the model cannot tell it from 1 other"
+    assert case.doubt == "too close to call with 1 other"
     told = Tuned("mm", "pointwise", (case,)).sentence
-    assert "9.01 µs by the model: the model cannot tell it from 1 other." in told
-    assert repr(Tuned("mm", "pointwise", (case,))).count("the model cannot tell it from 1") == 1
+    assert "9.01 µs modelled, best of 4 configurations, too close to call with 1 other." in told
+    assert repr(Tuned("mm", "pointwise", (case,))).count("too close to call with 1") == 1
     unknown = make_case(1, replace(SMALL, model_us=None), replace(BEST, model_us=None))
     assert (make_case(1, LOST).doubt, unknown.doubt) == ("", "")
-    assert "cannot tell" not in TUNED.sentence
+    assert "too close" not in TUNED.sentence
 
 
 def test_the_best_of_a_case_is_found_by_its_size() -> None:
     assert [each.stages for each in TUNED.best(5, M=64)] == [3, 5]
     assert TUNED.why("BLOCK_M=256", 1, M=1).endswith("does not fit, 300 kB of 228 kB.")
-    for wanted, words in (({}, "Name one"), ({"M": 2}, "There is none of that")):
+    for wanted, words in (({}, "Select one"), ({"M": 2}, "No case matches")):
         with pytest.raises(UsageError, match=words):
             TUNED.best(1, **wanted)
-    with pytest.raises(UsageError, match="no place 9"):
+    with pytest.raises(UsageError, match="Position 9 does not exist"):
         TUNED.why(1, 9, M=1)
-    with pytest.raises(UsageError, match="2 configurations are '4 warps'"):
+    with pytest.raises(UsageError, match="2 configurations match '4 warps'"):
         TUNED.why("4 warps", 1, M=1)
 
 
 def test_where_nothing_is_left_one_sentence_says_why() -> None:
     words = (
         "mm on h100, M=1, N=7168, K=2048: none of 2 configurations can be used (does not fit 2). "
-        "The first: BLOCK_M=256, 8 warps, 4 stages: 300 kB of 228 kB."
+        "Example: BLOCK_M=256, 8 warps, 4 stages, 300 kB of 228 kB."
     )
     assert words in NONE.sentence
     for ask in (NONE.best, lambda: NONE.write_vllm(Path("nowhere"))):
@@ -88,7 +89,7 @@ def test_one_file_has_every_number_of_rows(tmp_path: Path) -> None:
     assert file.read_text().count("BLOCK_SIZE_M") == 2
     remark = file.with_name(file.name + BESIDE).read_text()
     assert "Modelled, not measured." in remark
-    assert "published winners" in remark
+    assert "published best configs" in remark
     (other,) = TUNED.write_sglang(tmp_path, dtype="fp8_w8a8", block_shape=(128, 128))
     assert "[128, 128]" in other.name
 
@@ -103,7 +104,7 @@ def test_experts_are_named_by_their_inner_width(tmp_path: Path) -> None:
 
 def test_triton_and_helion_files_say_it_too(tmp_path: Path) -> None:
     text = TUNED.write_triton(tmp_path / "configs.py", 2, M=64).read_text()
-    assert text.startswith("# Configurations of mm, chosen by aot-workbench")
+    assert text.startswith("# Configurations of mm by aot-workbench")
     assert text.count("triton.Config(") == 2
     order = ["BLOCK_SIZE_M", "BLOCK_SIZE_N"]
     file = TUNED.write_helion(tmp_path / "helion.json", order=order, M=64)
@@ -123,8 +124,8 @@ def test_helion_itself_reads_its_file(tmp_path: Path) -> None:
 
 def test_an_order_without_a_model_claims_no_error_of_one(tmp_path: Path) -> None:
     made = Tuned("mm", "product", (make_case(1, BEST, SMALL),))
-    assert "neither measured nor modelled" in made.sentence
-    assert "winners" not in made.sentence
+    assert "Neither measured nor modelled" in made.sentence
+    assert "best configs" not in made.sentence
     with pytest.raises(UsageError, match="n is 0"):
         made.write_triton(tmp_path / "none.py", 0)
     assert made.write_triton(tmp_path / "new" / "configs.py").exists()
@@ -133,5 +134,5 @@ def test_an_order_without_a_model_claims_no_error_of_one(tmp_path: Path) -> None
 def test_a_kernel_of_which_inductor_reads_no_choice_is_told(tmp_path: Path) -> None:
     text = SOURCE % ", 'force_disable_caches': True"
     made = Tuned("k", "pointwise", (make_case(1, BEST),), generated={"h100": text})
-    with pytest.raises(UsageError, match=r"Inductor reads no choice for k: .*coordinate_descent"):
+    with pytest.raises(UsageError, match=r"Inductor would not read a config for k: .*coordinate_d"):
         made.write_inductor(tmp_path)

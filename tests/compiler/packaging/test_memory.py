@@ -18,7 +18,7 @@ def test_a_package_says_what_the_profiler_sees(two: Made) -> None:
     found = two.package.memory("mlp")
     assert found.at_peak("kind")["weights"] == 4 * (16 * 32 + 32 + 32 * 4 + 4)
     assert found.timeline.is_sized_by_hint
-    assert "sizes that were left open" in found.missing
+    assert "dynamic sizes are those" in found.missing
     measured = found.measure(x)
     assert measured.error == pytest.approx(0, abs=0.01), str(measured)
     with pytest.raises(wb.UsageError, match="these inputs have others"):
@@ -58,7 +58,7 @@ def test_a_package_for_an_absent_gpu_takes_its_weights_outside_of_torchs_allocat
     found = wb.memory(package)
     whole, weights = found.peaks[-1], found.at_peak("kind")["weights"]
     assert found.sentence.startswith("At least")
-    assert "what mm takes on the GPU while running is not known" in found.missing
+    assert "temporary memory of mm on the GPU is not known" in found.missing
     assert whole.reserved_bytes is not None
     assert weights == sum(parameter.nbytes for parameter in fn.parameters())
     assert (whole.reserved_bytes - weights) % (2 << 20) == 0

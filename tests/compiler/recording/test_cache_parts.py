@@ -69,7 +69,7 @@ def test_another_shape(first: Report) -> None:
     why = wb.why_recompiled(first, record(scaled, torch.ones(16, 4), torch.ones(4)))
     assert why.differences == ("the shape of input 1 differs: (8, 4) / (16, 4)",)
     assert why.text.endswith(
-        "was compiled again because the shape of input 1 differs: (8, 4) / (16, 4)."
+        "was recompiled because the shape of input 1 differs: (8, 4) / (16, 4)."
     )
     assert next(iter(why.frame().part)) == "input 1"
 
@@ -167,7 +167,7 @@ def test_saved_records_are_compared_in_another_process(first: Report, tmp_path: 
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert shown.stdout.strip() == (
-        "b.wbr was compiled again because the shape of input 1 differs: (8, 4) / (16, 4)."
+        "b.wbr was recompiled because the shape of input 1 differs: (8, 4) / (16, 4)."
     )
 
 
@@ -192,7 +192,7 @@ def test_a_page_shows_what_differs(first: Report) -> None:
 
 
 def test_what_has_no_key_is_named(first: Report, tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="holds no cache key"):
+    with pytest.raises(wb.UsageError, match="has no cache key"):
         wb.why_recompiled(first, Report())
     with pytest.raises(wb.UsageError, match="int: this is no report"):
         wb.why_recompiled(7, first)

@@ -162,7 +162,7 @@ def test_what_cannot_be_built_is_one_sentence(tmp_path: Path) -> None:
         wb.UsageError, match=r"a package takes 'host', .* or for one model the name"
     ):
         wb.package(Sums(), (X,), path=tmp_path / "m.pt2", target="cuda")
-    with pytest.raises(wb.UsageError, match="There is no GPU 'nope'"):
+    with pytest.raises(wb.UsageError, match="GPU 'nope' is unknown"):
         wb.package(Sums(), (X,), path=tmp_path / "m.pt2", target="nope")
     assert not list(tmp_path.iterdir())
 

@@ -243,7 +243,7 @@ def test_a_kernel_that_a_gpu_cannot_have_gets_a_note(worker: CrossCompiler) -> N
     [
         ([], "targets is empty: name at least one GPU"),
         ("a100", "targets is 'a100': expected a list of texts"),
-        (["a101"], "There is no GPU 'a101'. Did you mean"),
+        (["a101"], "GPU 'a101' is unknown. Did you mean"),
     ],
 )
 def test_targets_that_are_no_gpus_are_refused(targets: Any, words: str) -> None:

@@ -57,7 +57,7 @@ def test_each_configuration_is_compiled_and_has_a_place(
     assert times == sorted(times)
     assert all(row.estimate and row.registers and row.occupancy for row in found.rows)
     assert found.rows[0].rejection is None
-    assert "times the best by the model" in str(found.rows[-1].rejection)
+    assert "× the best modelled time" in str(found.rows[-1].rejection)
     assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
 
 
@@ -88,7 +88,7 @@ def test_a_product_of_the_user_is_ranked_by_what_its_loop_issues(worker: CrossCo
     assert worst.model_us
     assert best.model_us
     assert worst.model_us > best.model_us > 256 * 1024 * 2048 * 2 / 1979e6
-    assert str(best.note).startswith("by the model a step along K mostly waits for ")
+    assert str(best.note).startswith("modelled: K loop limited by ")
 
 
 def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
@@ -111,10 +111,10 @@ def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
     assert all(row.model_us is None for row in unknown if row.rank)
     plain, known = rank(sizes=sizes, prior=[]), rank(sizes=sizes, prior=tmp_path)
     other = rank(sizes={**sizes, "M": 1 << 20}, prior=[tmp_path])
-    assert str(other[0].note).endswith("like this, so that it changes nothing")
+    assert str(other[0].note).endswith("similar problem and changes nothing")
     for rows in (plain, known):
         assert [row.rank for row in rows] == [1, 2, None, None]
-        assert str(rows[-1].rejection).startswith("its step along K, 256, reaches over a block")
+        assert str(rows[-1].rejection).startswith("BLOCK_K 256 spans several scale blocks")
         assert rows[-1].registers is None
     times = {row.choice: row.ranked_us or 0.0 for row in plain}
     placed = {row.choice: row.ranked_us or 0.0 for row in known if row.rank}

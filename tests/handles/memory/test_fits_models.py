@@ -120,5 +120,5 @@ def test_decoding_with_a_cache_is_predicted_from_a_third_depth() -> None:
     assert parts["input"] == pytest.approx(8 * 2 * BATCH * HEADS * LENGTH * WIDTH * 4, rel=0.001)
     free, a_sequence = found.capacity - parts["weights"], (found.peak - parts["weights"]) / BATCH
     assert found.largest_batch() == pytest.approx(free / a_sequence, rel=0.02)
-    with pytest.raises(wb.UsageError, match="how long its cache may be"):
+    with pytest.raises(wb.UsageError, match="length of the KV cache is"):
         found.largest_length()

@@ -310,5 +310,5 @@ def test_a_record_without_shards_says_what_to_do(sharded: Any) -> None:
 def test_a_parameter_that_no_group_has_is_not_guessed(sharded: Any) -> None:
     shards = sharded.report.extra[SHARDS]
     extra = {**sharded.report.extra, SHARDS: {**shards, "groups": shards["groups"][1:]}}
-    with pytest.raises(wb.UsageError, match="is in no group of fully_shard that was read"):
+    with pytest.raises(wb.UsageError, match="its fully_shard group is unknown"):
         wb.memory(replace(sharded.report, extra=extra))

@@ -164,8 +164,8 @@ def test_measured_times_give_the_saving_in_time(product: Any) -> None:
     (copy,) = [row for row in measured.kernels if row.kernel in found[0].kernels]
     assert found[0].saved_us_high == pytest.approx(copy.time_us)
     assert found[0].saved_us_low == pytest.approx(copy.least_us / 2)
-    assert "measured share of these kernels, by their least to their median" in found[0].source
-    assert "the product reads the matrix in place of it" in found[0].source
+    assert "measured share of these kernels, from minimum to median" in found[0].source
+    assert "the matmul reads the matrix instead" in found[0].source
 
 
 def test_identical_code_is_said_to_be_identical_and_not_timed(

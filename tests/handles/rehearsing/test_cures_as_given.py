@@ -169,7 +169,7 @@ def test_what_has_no_cure_says_what_to_do(
 def test_what_is_read_while_compiling_says_that_it_stays() -> None:
     found = wb.rehearse(broken_programs.looking_for_a_file, (torch.linspace(-1, 2, 8),))
     (cure,) = (each for each in found.cures if each.verdict == "cures")
-    assert "stays as it was then" in cure.text
+    assert "stays the same if the file or setting changes" in cure.text
 
 
 def test_a_break_in_code_of_python_is_at_the_line_of_the_call() -> None:

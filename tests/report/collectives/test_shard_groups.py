@@ -17,6 +17,6 @@ def test_what_was_written_is_read_and_damage_is_named() -> None:
     written = json.loads(json.dumps(model.to_extra()))
     assert ShardedModel.from_extra(written) == ShardedModel.from_extra(model.to_extra()) == model
     written["groups"][0]["parameters"][0]["elements"] = "64"
-    words = r"its shards: groups\[0\]\.parameters\[0\]\.elements is '64': expected a whole number"
+    words = r"its shards\): groups\[0\]\.parameters\[0\]\.elements is '64': expected a whole number"
     with pytest.raises(ArtifactError, match=words):
         ShardedModel.from_extra(written)

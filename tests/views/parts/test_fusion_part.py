@@ -174,8 +174,8 @@ def test_a_pair_names_what_stands_between() -> None:
     between = [row for row in rows if row["reason"] == "something else stands between"]
     told = {row["told"] for row in between}
     assert "something else stands between" not in told
-    assert "k5 stands between: a fallback (aten.topk.default)" in told
-    assert "k13 stands between" in told
+    assert "k5 runs between: a fallback (aten.topk.default)" in told
+    assert "k13 runs between" in told
     assert all(row["told"] == row["reason"] for row in rows if "memory" in row["reason"])
 
 

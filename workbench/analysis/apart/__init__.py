@@ -1,6 +1,6 @@
 """Why two lines, nodes or kernels are not computed together."""
 
 DOORS = {
-    "apart": "Why two things are apart, in a sentence that says what is known.",
+    "apart": "Why two kernels, nodes or lines are not fused, in a sentence.",
 }
 """What other rooms import of this one."""

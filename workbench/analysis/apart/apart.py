@@ -1,4 +1,4 @@
-"""Why two lines, nodes or kernels are apart, in a sentence that says what is known."""
+"""Why two lines, nodes or kernels are not fused, in a sentence that says what is known."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from workbench.report import Kernel, Report
 from workbench.report.record import read_parts_at
 from workbench.report.rows import WhyApart
 
-SILENT = "Why the backend did not join them is not recorded."
-_NO_KERNEL = (
-    "has no kernel of its own: it is a view, was calculated while compiling, or is in no graph."
-)
-_WHOLE = "takes and gives whole tensors, so nothing is computed inside it"
+SILENT = "The report does not have the backend's reason."
+_NO_KERNEL = "has no kernel: it is a view, was computed at compile time, or is not in a graph."
+_WHOLE = "reads and writes whole tensors, so nothing can be fused into it"
 _TUNED = (
-    "`mode='max-autotune'` also tries generated products in the place of the library call: one "
-    "that wins takes elementwise work in."
+    "`mode='max-autotune'` also tries generated matmuls instead of the library call; one that wins "
+    "can fuse elementwise work."
 )
-_KEPT = 4096  # bytes of what is reduced at once: fewer stay in registers
+_KEPT = 4096  # bytes of a reduction's input: fewer stay in registers
 _NAMED = 4
 _MOST_WORDS = 6
 _NEAREST = 24  # kernels of each side whose pairs are looked at
@@ -36,7 +34,7 @@ _BOTH, _DIRECT, _BETWEEN, _UNRELATED = range(4)
 def explain_apart(report: Report, a: str, b: str) -> WhyApart:
     """Why two lines (`L:s0:12`), nodes (`g7:add`) or kernels (`k3`) are apart.
 
-    Raises `UsageError` for an id that the record does not have.
+    Raises `UsageError` for an id that the report does not have.
     """
     return report.once(_Answers)(a, b)
 
@@ -79,15 +77,15 @@ class _Answers:
         only = [kernel for kernel in ours if kernel not in both][:_NEAREST]
         others = [kernel for kernel in theirs if kernel not in both][:_NEAREST]
         if both and not (only and others):
-            text = f"They are not apart: {_join(both)} {verb} both."
+            text = f"They are fused: {_join(both)} {verb} both."
             return WhyApart(a, b, False, text, kernels=tuple(both[:1]), concerned=tuple(both))
         x, y = min(product(only, others), key=lambda pair: self._distance(*pair))
         why = self._of_kernels(x, y)
         text = why.sentence
         if both:
-            text = f"{_join(both)} {verb} parts of both. As to {x} and {y}: {text}"
+            text = f"{_join(both)} {verb} parts of both. For {x} and {y}: {text}"
         elif (x, y) != (a, b):
-            text = f"Of their kernels, {x} and {y} are nearest. {text}"
+            text = f"Their nearest kernels are {x} and {y}. {text}"
         return WhyApart(
             a,
             b,
@@ -157,22 +155,21 @@ class _Answers:
         reduced = self.facts.reduction_between(x, y)
         if reduced and (reduced.bytes or 0) >= _KEPT:
             count = number_text(reduced.count, "whole")
-            pronoun = "them" if " and " in reduced.word else "it"
             text = (
-                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {pronoun} only "
-                f"after the last of them. One kernel would have to keep all "
+                f"{y.id} needs the {reduced.word} of {count} values, which {x.id} has only after "
+                "the last of them. One kernel would have to keep all "
                 f"{number_text(reduced.bytes, 'bytes')}, or read them again."
             )
             return text, None, f"{y.id} needs the {reduced.word} first"
         if between is not None and between.is_generated:
             text = (
-                f"Between them stands {between.id}: {y.id} needs what it makes of the first, and "
-                "one kernel cannot wait for another in its middle."
+                f"{between.id} runs between them: {y.id} needs its result, and a kernel cannot "
+                "wait for another one while it runs."
             )
-            return text, None, f"{between.id} stands between"
+            return text, None, f"{between.id} runs between"
         if between is not None:
-            text = f"Between them stands {between.id}, {_what(between)}: it {_WHOLE}."
-            brief = f"{between.id} stands between: {_what(between)}"
+            text = f"{between.id} runs between them, {_what(between)}: it {_WHOLE}."
+            brief = f"{between.id} runs between: {_what(between)}"
             return text, _cure_fallback(between), brief
         return self._known(x, y, tries), None, ""
 
@@ -180,12 +177,12 @@ class _Answers:
         if x.is_backward != y.is_backward:
             forward, backward = (y, x) if x.is_backward else (x, y)
             return (
-                f"{forward.id} belongs to the forward, {backward.id} to the backward: two "
-                "programs, and what the first leaves for the second is stored in between."
+                f"{forward.id} belongs to the forward pass, {backward.id} to the backward pass. "
+                "They are two programs, and saved activations are stored in between."
             )
         breaks = len(self._report.breaks)
         why = f" The call has {plural(breaks, 'graph break')}." if breaks else ""
-        return f"{x.id} and {y.id} belong to two graphs; no kernel reaches over both.{why}"
+        return f"{x.id} and {y.id} belong to two graphs; no kernel spans both.{why}"
 
     def _called(self, x: Kernel, y: Kernel) -> tuple[str, str | None]:
         """The answer where at least one is code that the compiler does not write."""
@@ -200,13 +197,13 @@ class _Answers:
         if reduced:
             count = number_text(reduced.count, "whole")
             needs = f"needs the {reduced.word} of {count} values before it can use the first."
-            text += f" Besides, {y.id} {needs}"
+            text += f" {y.id} also {needs}"
         elif y.is_generated and self._reads(y, x) and not is_tuned and self.facts.has_template(x):
             cures.append(_TUNED)
         return text, next((cure for cure in cures if cure), None)
 
     def _known(self, x: Kernel, y: Kernel, tries: Sequence[Rejected]) -> str:
-        """What sizes, order and data in common say, and that the rest is not known."""
+        """What sizes, order and common data explain, and that the rest is not known."""
         if tries and "does not say why" not in tries[0].reason:
             answer = self._apart(tries[0])
             return f"{answer.reason[:1].upper()}{answer.reason[1:]}. {answer.because}"
@@ -215,11 +212,11 @@ class _Answers:
             size = number_text(self.facts.bytes_between[x.id, y.id], "bytes")
             sentence = f"{y.id} reads {size} that {x.id} writes."
         elif common:
-            sentence = f"Neither reads what the other makes; both read {_join(common)}."
+            sentence = f"Neither reads the other's results; both read {_join(common)}."
         else:
             return (
-                "Neither reads what the other makes, and they read nothing in common: one kernel "
-                "of both would move no byte less."
+                "Neither reads the other's results, and they share no inputs: fusing them would "
+                "save no traffic."
             )
         return " ".join((sentence, *self.facts.differences(x, y), SILENT))
 
@@ -228,7 +225,7 @@ def _cure_fallback(called: Kernel) -> str | None:
     if not called.is_fallback:
         return None
     op = called.name.removeprefix("torch.ops.")
-    return f"Use an operator that Inductor has code for instead of `{op}`."
+    return f"Replace `{op}` by an operator that Inductor generates code for."
 
 
 def _what(kernel: Kernel) -> str:
@@ -267,19 +264,19 @@ REDUCTIONS: Mapping[str, str] = {
     "var": "variance",
     "var_mean": "mean and variance",
 }
-"""Operators that make one value of many, and what it is called."""
+"""Operators that reduce many values to one, and the name of the result."""
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _CONVOLUTIONS = frozenset(("convolution", "conv2d"))
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """One reduction: what it makes, of how many values, and their bytes."""
+    """One reduction: its result, the number of values, and their bytes."""
 
     node: str
     word: str
     whole: int  # values that it reads
-    count: int  # of which each result is made
+    count: int  # for each result
     bytes: int | None
 
 
@@ -309,12 +306,12 @@ class KernelFacts:
             kernels = self._by_node.get(id) or self._later(id)
             return sorted(dict.fromkeys(kernels), key=self.places.__getitem__)
         raise UsageError(
-            f"There is no line, node or kernel {id!r} in this record: "
-            "take an id such as 'L:s0:12', 'g7:add' or 'k3'."
+            f"The report has no line, node or kernel {id!r}; use an id such as 'L:s0:12', "
+            "'g7:add' or 'k3'."
         )
 
     def _has_line(self, id: str) -> bool:
-        """Whether a source has the line; of one without a text nobody knows how long it is."""
+        """Whether a source has the line; without a text, its length is not known."""
         kind, _, rest = id.partition(":")
         name, _, number = rest.partition(":")
         source = next((row for row in self._report.sources if row.id == name), None)
@@ -325,7 +322,7 @@ class KernelFacts:
         return past >= 0 and (text is None or past <= text.count("\n"))
 
     def _later(self, node: str) -> list[str]:
-        """The kernels of what was made from a node of an earlier stage."""
+        """The kernels of all nodes that were made from a node of an earlier stage."""
         order = {graph.id: n for n, graph in enumerate(self._report.graphs)}
         waiting, visited = [node], {node}
         kernels: list[str] = []
@@ -342,7 +339,7 @@ class KernelFacts:
 
     @cached_property
     def bytes_between(self) -> dict[tuple[str, str], int]:
-        """Bytes that the second kernel reads of what the first writes, by the pair."""
+        """Bytes that the second kernel reads of the first's results, by the pair."""
         bytes_by_pair: dict[tuple[str, str], int] = {}
         for buffer in self._report.buffers:
             writers = dict.fromkeys(self._owner.get(node) for node in buffer.written_by)
@@ -379,7 +376,7 @@ class KernelFacts:
         return max(used, key=lambda reduction: reduction.count, default=None)
 
     def reduction_of(self, y: Kernel, *, reads: Kernel) -> Reduction | None:
-        """The largest reduction in a kernel that goes over what another one made."""
+        """The largest reduction in a kernel over another one's results."""
         if (reads.id, y.id) not in self.bytes_between:
             return None
         read_nodes = set(reads.nodes)
@@ -441,9 +438,9 @@ class KernelFacts:
         return kernel_kinds(self._report)
 
     def _order_of(self, node: NodeFacts) -> tuple[int, ...] | None:
-        """The dimensions of a value as they lie in memory, the outermost first.
+        """The dimensions of a value in memory order, the outermost first.
 
-        Those of one element lie anywhere; None where sizes or strides are open.
+        Those of size 1 are left out; None if sizes or strides are dynamic.
         """
         row = self._report.node_row[node.id]
         strides, shape = self._report.nodes.columns["stride"][row], node.shape or ()
@@ -454,7 +451,7 @@ class KernelFacts:
         return tuple(sorted(real, key=lambda at: (-strides[at], at)))
 
     def differences(self, x: Kernel, y: Kernel) -> Iterator[str]:
-        """What sizes, orders and templates say: one set of loops has one size, one order."""
+        """Differences of sizes, orders and templates: a kernel has one loop nest."""
         yield from self._templates(x, y)
         ours, theirs = self._largest(x), self._largest(y)
         if ours is None or theirs is None:
@@ -463,34 +460,32 @@ class KernelFacts:
         if sizes[0] != sizes[1]:
             many = [number_text(size, "whole") for size in sizes]
             yield (
-                f"{x.id} runs over {many[0]} elements and {y.id} over {many[1]}; one kernel has "
-                "one set of loops."
+                f"{x.id} iterates over {many[0]} elements and {y.id} over {many[1]}; a kernel has "
+                "one loop nest."
             )
             return
         orders = self._order_of(ours), self._order_of(theirs)
         if ours.shape == theirs.shape and None not in orders and orders[0] != orders[1]:
             texts = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
             yield (
-                f"In memory {x.id} has its values in the order of {texts[0]}, {y.id} in that of "
-                f"{texts[1]}; one set of loops has one order."
+                f"{x.id} has its values in the order of {texts[0]}, {y.id} in that of {texts[1]}; "
+                "a loop nest has one order."
             )
 
     def _templates(self, x: Kernel, y: Kernel) -> Iterator[str]:
-        """What a generated product takes in: elementwise work on its result."""
+        """What a generated matmul can fuse: elementwise work on its result."""
         templates = [kernel for kernel in (x, y) if self._kinds.get(kernel.id) == "template"]
         if len(templates) == 2:
-            yield f"{x.id} and {y.id} are templates: one kernel is one of them."
+            yield f"{x.id} and {y.id} are templates, which cannot be fused with each other."
         elif templates:
             other = y if templates[0] is x else x
-            what = (
-                f"{templates[0].id} is a template: it takes in elementwise work on its own result"
-            )
+            what = f"{templates[0].id} is a template: it only fuses elementwise work on its result"
             if templates[0] is y:
                 yield f"{what}, and {other.id} comes before it."
             elif self._kinds.get(other.id) == "reduction":
-                yield f"{what}, and {other.id} reduces."
+                yield f"{what}, and {other.id} is a reduction."
             else:
-                yield f"{what} alone."
+                yield f"{what}."
 
     def _largest(self, kernel: Kernel) -> NodeFacts | None:
         sized = [
@@ -510,7 +505,7 @@ class KernelFacts:
 
 
 def _elements(shape: tuple[int | str, ...] | None) -> int | None:
-    """How many elements a shape has; None where a size is open."""
+    """How many elements a shape has; None if a size is dynamic."""
     if shape is None or not all(isinstance(size, int) for size in shape):
         return None
     return math.prod(size for size in shape if isinstance(size, int))

@@ -1,8 +1,8 @@
-"""Graph breaks: the statement at each, and the changes that take it away."""
+"""Graph breaks: the statement at each, and the changes that remove it."""
 
 DOORS = {
-    "broken_statement": "The statement at a break as a tree, and what a cure of it is.",
-    "cures": "The cures that are known for a break, and what to do where there is none.",
-    "rewrites": "Changes of lines that do what was meant without the break.",
+    "broken_statement": "The statement at a break as a tree, and its fixes.",
+    "cures": "The known fixes of a break, and advice where there is none.",
+    "rewrites": "Equivalent lines without the break.",
 }
 """What other rooms import of this one."""

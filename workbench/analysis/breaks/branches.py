@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from workbench.analysis.breaks.broken_statement import Rewrite, change_of, replaced
 
-_BOTH = "Both sides are worked out, and the condition picks: right where both are safe to compute."
-_CLAMP = "A bound is an operation of its own: it needs no branch, and stays in the graph."
+_BOTH = "Both sides are computed, and the condition selects. Both must be safe to compute."
+_CLAMP = "torch.clamp needs no branch and stays in the graph."
 _COND = (
-    "Both sides become functions that torch.cond chooses from while it runs; they have to return "
-    "tensors of the same shapes and dtypes."
+    "Both sides become functions, and torch.cond runs one of them. They must return tensors of the "
+    "same shapes and dtypes."
 )
 _FLIPPED = {ast.Gt: "max", ast.GtE: "max", ast.Lt: "min", ast.LtE: "min"}
 
@@ -164,7 +164,7 @@ def _chosen(statement: ast.If, rest: Sequence[ast.stmt]) -> Rewrite | None:
 
 
 def _is_value(value: ast.expr) -> bool:
-    """Whether an expression can be a tensor or a number: no tuple, text, None or function."""
+    """Whether an expression can be a tensor or a number: not a tuple, text, None or function."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, int | float)
     kinds = ast.Tuple | ast.List | ast.Dict | ast.Set | ast.JoinedStr | ast.Lambda

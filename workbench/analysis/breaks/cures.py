@@ -1,4 +1,4 @@
-"""The cures that are known for a graph break, and what to do where there is none."""
+"""The known fixes of a graph break, and advice where there is none."""
 
 from __future__ import annotations
 
@@ -27,39 +27,37 @@ from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
 _GRADIENTS = "trace_autograd_ops"
-_BACKWARD = "Capture the backward that the function itself runs, as part of its graph."
-_NUMBERS = "Capture numbers that are taken out of tensors, as symbols."
+_BACKWARD = "Capture the function's own backward pass as part of its graph."
+_NUMBERS = "Capture the values of .item() and the like as symbols."
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "Unsupported Tensor.item() call": (_SCALARS, _NUMBERS),
     "Data dependent operator": (_SCALARS, _NUMBERS),
     "Dynamic shape operator": (
         _SHAPES,
-        "Capture operators whose output has a size that depends on the data, as a symbol.",
+        "Capture operators with data-dependent output sizes, with the size as a symbol.",
     ),
     "Attempted to wrap RNN, GRU, or LSTM": (
         "allow_rnn",
-        "Let RNN, GRU and LSTM be captured, step by step: long sequences make long graphs.",
+        "Capture RNN, GRU and LSTM step by step: long sequences make long graphs.",
     ),
     "Unsupported Tensor.backward() call": (_GRADIENTS, _BACKWARD),
     "using `torch.autograd.grad` with": (_GRADIENTS, _BACKWARD),
 }
-_LOGGED = (
-    "Have Dynamo leave the calls of this method out: of every logger, in all code that is compiled."
-)
+_LOGGED = "Let Dynamo skip calls of this method: for every logger, in all compiled code."
 _UNSAID = (
-    "Have Dynamo leave the calls of this function out, in all code that is compiled: of the line "
-    "other statements are a part."
+    "Let Dynamo skip calls of this function: in all compiled code, because the line is shared with "
+    "other statements."
 )
 _SAYING = {"print(": "builtins.print", "warnings.warn(": "warnings.warn"}
 _LOGGER = re.compile(r"logging\.Logger method not supported")
 _HINTED = re.compile(r"torch\._dynamo\.config\.(\w+)`? ?(?:=|to|set to) ?`?True")
-_ASKED_FOR = "Set the option of Dynamo that its own hint names."
+_ASKED_FOR = "Set the Dynamo option that the hint names."
 _EXPLICIT = (
-    "Say that the call stays outside of the graph: the break stays and costs what it did, but "
-    "stands in the code, and no option of Dynamo changes it."
+    "Keep the call out of the graph explicitly. The break stays at the same cost, but is visible "
+    "in the code and independent of Dynamo options."
 )
-_MOVED = "Move the message behind the last operator: the graph is whole before it."
-_LEFT_OUT = "Leave the explicit break out."
+_MOVED = "Move the message behind the last operator: the graph before it is then whole."
+_LEFT_OUT = "Remove the explicit break."
 _CALLS = (
     "Attempted to call function marked as skipped",
     "Failed to trace builtin operator",
@@ -70,10 +68,10 @@ _CALLS = (
 
 @dataclass(frozen=True)
 class BreakAdvice:
-    """What may take a graph break away.
+    """What may remove a graph break.
 
-    `cures` stand in the order in which they are to be tried. `words` are a part of a sentence: the
-    first of them that takes the break away, or what to do where none is known.
+    `cures` are in the order in which to try them. `words` are a part of a sentence: the first that
+    removes the break, or advice if none is known.
     """
 
     cures: tuple[Cure, ...]
@@ -81,9 +79,9 @@ class BreakAdvice:
 
 
 def advise(item: Break, report: Report | None) -> BreakAdvice:
-    """The cures of a break, and what to do in words.
+    """The fixes of a break, and advice in words.
 
-    Without a report the code around the line is not at hand: cures are not looked for then.
+    Without a report the code around the line is unknown, and fixes are not looked for.
     """
     cures = () if report is None else tuple(find_cures(report, item))
     first = next((one for one in cures if one.kind != "explicit"), None)
@@ -93,7 +91,7 @@ def advise(item: Break, report: Report | None) -> BreakAdvice:
 
 
 def _name_cure(cure: Cure) -> str:
-    """A cure as the end of a sentence, with its code where that is one line."""
+    """A fix as the end of a sentence, with its code if that is one line."""
     code = cure.change.code.strip()
     if code.startswith(_UNDER_GUARD) and _is_message_line(code.partition("\n")[2]):
         return _UNDER
@@ -107,7 +105,7 @@ def _is_message_line(text: str) -> bool:
 
 
 def _parse_call(text: str) -> ast.expr | None:
-    """The function that a line calls and whose answer nobody takes; None for any other line."""
+    """The function that a line calls without using the result; None for any other line."""
     tree = parsed(text.strip())
     match None if tree is None else tree.body:
         case [ast.Expr(ast.Call(function))]:
@@ -116,7 +114,7 @@ def _parse_call(text: str) -> ast.expr | None:
 
 
 def _advise_unseen(item: Break) -> str:
-    """What to do about a break by its kind, and torch's hints, where its code is not at hand."""
+    """Advice on a break by its kind and torch's hints, if its code is unknown."""
     if item.kind == OWN_CALL:
         return "leave the call out"
     if item.text.startswith(_MESSAGES) or "print" in item.kind:
@@ -127,7 +125,7 @@ def _advise_unseen(item: Break) -> str:
 
 
 def find_cures(report: Report, item: Break) -> Iterator[Cure]:
-    """The cures of a break, what keeps most of the graph first; none where none is known."""
+    """The known fixes of a break, those that keep most of the graph first."""
     yield from find_rewrites(report, item)
     broken = next(find_broken_statements(report, item), None)
     if broken is not None:
@@ -141,7 +139,7 @@ def find_cures(report: Report, item: Break) -> Iterator[Cure]:
 
 
 def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Iterator[Cure]:
-    """The options of Dynamo that lift a break: those that are known, and that its hints name."""
+    """The Dynamo options that remove a break: those that are known, and those in its hints."""
     by_name = {name: text for kind, (name, text) in _OPTIONS.items() if item.kind.startswith(kind)}
     for hint in item.hints:
         for name in _HINTED.findall(hint):
@@ -162,7 +160,7 @@ def _option(text: str, setting: Setting) -> Cure:
 
 
 def _said_in(item: Break) -> str | None:
-    """What prints or warns at a line whose statement cannot be changed by itself."""
+    """The function that prints or warns at a line whose statement cannot be changed by itself."""
     for mark, function in _SAYING.items():
         if mark in item.text and item.kind.startswith(_CALLS):
             return function
@@ -187,7 +185,7 @@ def _cure(
 
 
 def _left_out(item: Break, broken: BrokenStatement) -> Cure | None:
-    """Nothing in place of `torch._dynamo.graph_break()`."""
+    """Removes `torch._dynamo.graph_break()`."""
     if not item.kind.startswith(OWN_CALL) or not isinstance(broken.statement, ast.Expr):
         return None
     code = [] if broken.rest else ["pass"]
@@ -195,7 +193,7 @@ def _left_out(item: Break, broken: BrokenStatement) -> Cure | None:
 
 
 def _moved(item: Break, broken: BrokenStatement) -> Cure | None:
-    """A message at the end of its function, where it reads what it read before."""
+    """Moves a message to the end of its function, if it reads the same values there."""
     statement, rest = broken.statement, broken.rest
     match statement, rest:
         case ast.Expr(ast.Call(function)), [*between, ast.Return(ast.expr() as value) as last]:
@@ -265,55 +263,53 @@ def _outside(name: str) -> str:
 
 
 _ARGUMENT = (
-    "make it before the compiled call and pass it in as an argument, a number as a tensor: a new "
-    "number or text is compiled for again"
+    "compute it before the compiled call and pass it as an argument, a number as a tensor (each "
+    "new number or string recompiles)"
 )
 _TEXT = (
-    "make it before the compiled call or after it, and do not pass it in: each new text is "
-    "compiled for again"
+    "make it before or after the compiled call and do not pass it in (each new string recompiles)"
 )
-_AFTER = "return what it takes from the compiled function, and do it after the call"
+_AFTER = "return its inputs from the compiled function, and do it after the call"
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"\block\b|Lock\(|\.acquire\(|\.release\(|Semaphore|Condition\(|limbo_lock",
-        "hold the lock around the compiled call: compiled code takes none",
+        "hold the lock around the compiled call: compiled code cannot take locks",
     ),
     (r"\bThread\(|\.start\(\)|\.join\(\)|Executor|\.submit\(", f"start it outside: {_AFTER}"),
     (
         r"subprocess\.|os\.system\(|Popen\(|os\.popen\(",
-        f"run the program outside of compiled code: {_ARGUMENT}",
+        f"run the process outside compiled code: {_ARGUMENT}",
     ),
     (r"\binput\(|getpass\.getpass\(", f"ask before the call: {_ARGUMENT}"),
     (
         r"torch\.load\(|np\.load\(|numpy\.load\(|load_file\(",
-        "load it once, before the function is compiled, and pass it in as an argument",
+        "load it once before compiling, and pass it as an argument",
     ),
     (
         r"torch\.save\(|np\.save\w*\(|\.write\w*\(|open\([^)]*['\"][wax]|\bdump\(|save_file\(",
-        f"write it outside of compiled code: {_AFTER}",
+        f"write it outside compiled code: {_AFTER}",
     ),
     (r"\bopen\(|\.read\w*\(", f"read it before the call: {_ARGUMENT}"),
     (r"uuid|strftime|isoformat|ctime\(", _TEXT),
-    (r"\btime\.(?!sleep)\w+\(", "read the clock around the compiled call, which is what it times"),
+    (r"\btime\.(?!sleep)\w+\(", "read the clock around the compiled call"),
     (r"datetime|time\.\w+\(", _ARGUMENT),
     (
         r"manual_seed\(|random\.seed\(|default_rng\(|Generator\(|\.shuffle\(|random\.\w+\(|rng\.",
-        f"seed and draw outside of compiled code: {_ARGUMENT}",
+        f"seed and draw outside compiled code: {_ARGUMENT}",
     ),
     (
         r"\brepr\(|\bstr\(|\bformat\(|\bid\(",
-        f"make the text outside of compiled code: {_AFTER}",
+        f"make the string outside compiled code: {_AFTER}",
     ),
     (r"deepcopy\(|copy\.copy\(", "copy each tensor with .detach().clone()"),
     (
         r"^while\b",
-        "compile the body of the loop as a function of its own and leave the loop to Python, or "
-        "let the loop run a fixed number of times and keep what is done with torch.where",
+        "compile the loop body as its own function and loop in Python, or run a fixed number of "
+        "iterations and select finished ones with torch.where",
     ),
     (
         r"^(?:if|elif|for)\b|^assert\b",
-        "compile what stands on each side of it as a function of its own, or compute both sides "
-        "and choose with torch.where",
+        "compile each side as its own function, or compute both sides and choose with torch.where",
     ),
 )
 _DECIDED = (
@@ -324,16 +320,15 @@ _DECIDED = (
     "Tensor.tolist()",
 )
 _TENSOR = (
-    "keep the value a tensor as far as it is computed with, and take the number out of it after "
-    "the compiled call"
+    "keep the value a tensor during computation, and take the number out after the compiled call"
 )
 _LOOP = (
-    "compute with the whole tensor in place of a loop over its values, or compile what stands "
-    "before the loop and after it as functions of their own"
+    "replace the loop over values by operations on the whole tensor, or compile the code before "
+    "and after the loop as separate functions"
 )
 _OUTSIDE = (
-    "move the line out of the compiled function: before the call, with what it gives as an "
-    "argument, or after it, with what it takes as an output"
+    "move the line out of the compiled function: before the call, with its result as an argument, "
+    "or after it, with its inputs as outputs"
 )
 
 
@@ -348,18 +343,18 @@ _UNDER_GUARD = f"if not {COMPILING}:\n"
 _UNDER = f"write it under `if not {COMPILING}:`, or after the call"
 _CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
 _EITHER = (
-    "choose between both sides with torch.where, or with torch.cond where only one may be computed"
+    "choose between both sides with torch.where, or with torch.cond if only one may be computed"
 )
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 _DEFINITION = re.compile(r"(?:async )?def |class |@|lambda\b")
 _UNCOMPILED = (
-    "leave this function out of what is compiled, with torch.compiler.disable, or compile the "
-    "functions that it calls"
+    "exclude this function from compilation with torch.compiler.disable, or compile the functions "
+    "that it calls"
 )
 
 
 def find_advice(item: Break) -> str:
-    """What takes a break away where no cure is known that does, as a part of a sentence."""
+    """Advice on a break without a known fix that removes it, as a part of a sentence."""
     if item.kind in (REFUSED_CALL, REFUSED_GRAPH) and item.hints:
         return item.hints[0][:1].lower() + item.hints[0][1:].rstrip(".")
     text = item.text.strip()
@@ -376,7 +371,7 @@ def find_advice(item: Break) -> str:
 
 
 def _find_torchs_advice(item: Break) -> str:
-    """What torch's hints ask for, but for options of Dynamo, which are cures; "" for nothing."""
+    """The advice of torch's hints, without Dynamo options, which are fixes; "" for nothing."""
     hints = [hint for hint in _list_plain_hints(item) if not _HINTED.search(hint)]
     if hints:
         return hints[0]
@@ -384,7 +379,7 @@ def _find_torchs_advice(item: Break) -> str:
         if not name.startswith("_") and "._" not in name:
             return f"call {name} before or after the compiled function"
     if _parse_call(item.text) is not None:
-        return "move the line before or after the call of the compiled function"
+        return "move the line before or after the compiled call"
     return next((hint.rstrip(".") for hint in item.hints if _can_follow(hint)), "")
 
 

@@ -1,4 +1,4 @@
-"""Calls of the host that stand in a graph's way: messages, clocks, progress bars."""
+"""Host calls that break graphs: messages, clocks, progress bars."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from workbench.analysis.breaks.broken_statement import (
 )
 
 COMPILING = "torch.compiler.is_compiling()"
-_MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
-_LEFT_OUT = "The call is left out of the compiled code; without compiling it is still made."
+_MESSAGE = "Compiled code omits the message; eager still prints it."
+_LEFT_OUT = "Compiled code omits the call; eager still makes it."
 _LOGGING = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 _PRINTING = {"print", "pprint", "breakpoint", "set_trace"}
 _STREAMS = {"stdout", "stderr", "tqdm", "sys.stdout", "sys.stderr"}
 _NOT_COMPUTING = {"time.sleep", "sleep", "gc.collect", "torch.cuda.synchronize"}
 _CLOCK = (
-    "Compiled code reads no clock: the value is {} there. What a compiled call takes is measured "
-    "around the call."
+    "Compiled code cannot read the clock: the value is {} there. To time a compiled call, measure "
+    "around it."
 )
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "thread_time"}
 _PROGRESS = (
-    "The compiled code goes through the same items without a progress bar; its loop is unrolled."
+    "Compiled code iterates over the same items without a progress bar, with its loop unrolled."
 )
 
 
@@ -40,13 +40,13 @@ def rewrite_message(broken: BrokenStatement) -> Iterator[Rewrite]:
         ):
             text = textwrap.indent(ast.unparse(statement), "    ")
             is_said = is_message(function)
-            title = f"Keep the {'message' if is_said else 'call'} out of the compiled code"
+            title = f"Keep the {'message' if is_said else 'call'} out of compiled code"
             code = f"if not {COMPILING}:\n{text}"
             yield change_of(title, _MESSAGE if is_said else _LEFT_OUT, statement, code)
         case ast.If(test, body, []) if all(map(_is_said, body)):
             no = parse_expression(f"not {COMPILING}")
             both = ast.BoolOp(ast.And(), [no, test])
-            title = "Keep the message out of the compiled code"
+            title = "Keep the message out of compiled code"
             rewrite = replace_expression(title, _MESSAGE, statement, test, both)
             if rewrite is not None:
                 yield rewrite
@@ -80,7 +80,7 @@ def rewrite_clock(broken: BrokenStatement) -> Iterator[Rewrite]:
     for node, value in find_calls(broken.statement, _clock):
         text = f"{value} if {COMPILING} else {ast.unparse(node)}"
         new = parse_expression(text)
-        title = "Read the clock outside of the compiled code"
+        title = "Read the clock outside compiled code"
         why = _CLOCK.format(value)
         rewrite = replace_expression(title, why, broken.statement, node, new)
         if rewrite is not None:
@@ -89,7 +89,7 @@ def rewrite_clock(broken: BrokenStatement) -> Iterator[Rewrite]:
 
 
 def _clock(call: ast.Call) -> str | None:
-    """What compiled code has in place of a clock; None for what is no clock."""
+    """The value in compiled code instead of a clock's; None for other calls."""
     name = join_dotted(call.func)
     if name is None or call.keywords:
         return None
@@ -106,7 +106,7 @@ def rewrite_progress(broken: BrokenStatement) -> Iterator[Rewrite]:
     """The items without their progress bar, where something is compiled."""
     for node, items in find_calls(broken.statement, _progress):
         new = parse_expression(f"({items}) if {COMPILING} else {ast.unparse(node)}")
-        title = "Leave the progress bar out of the compiled code"
+        title = "Keep the progress bar out of compiled code"
         rewrite = replace_expression(title, _PROGRESS, broken.statement, node, new)
         if rewrite is not None:
             yield rewrite

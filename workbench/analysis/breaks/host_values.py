@@ -1,4 +1,4 @@
-"""Values that Python reads or copies beside the graph: files, text, settings, copies of tensors."""
+"""Values that Python reads or copies outside the graph: files, strings, settings, tensors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import COMPILING, find_calls, join_dotted
 from workbench.analysis.breaks.python_draws import write_operator
 
-_ONCE_TITLE = "Read it once, while compiling"
+_ONCE_TITLE = "Read it once, at compile time"
 _ONCE = (
-    "It is read when the code is compiled, and stays as it was then, also when the file or the "
-    "setting changes: right for what does not change while the program runs."
+    "The value is read at compile time and stays the same if the file or setting changes. Use it "
+    "only for values that never change while the program runs."
 )
 _OPERATOR_TITLE = "Read the number in an operator"
-_OPERATOR = "An operator of your own reads the number whenever the compiled code runs, as before."
-_UNUSED_TITLE = "Leave the unused value out of the compiled code"
-_UNUSED = "Nothing reads {} here; without compiling it is still made."
+_OPERATOR = "A custom operator reads the number whenever the compiled code runs, as before."
+_UNUSED_TITLE = "Keep the unused value out of compiled code"
+_UNUSED = "Nothing reads {} here; eager still computes it."
 _COPY_TITLE = "Copy the tensor with torch"
-_DEEP = "`.detach().clone()` has the same numbers in memory of its own, as the copy has."
-_SHALLOW = "`.detach()` has the same numbers in the same memory, as the copy has."
+_DEEP = "`.detach().clone()` has the same values in its own memory, as the copy has."
+_SHALLOW = "`.detach()` has the same values in the same memory, as the copy has."
 _MODULES = {
     *("json", "pickle", "hashlib", "re", "platform", "socket", "getpass", "base64", "zlib"),
     *("struct", "locale", "glob", "tomllib", "toml", "yaml", "csv", "configparser", "pathlib"),

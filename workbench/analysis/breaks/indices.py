@@ -14,8 +14,8 @@ from workbench.analysis.breaks.broken_statement import (
 )
 
 _TITLE = "Index with a tensor of one element"
-_READ = "The index stays a tensor, and the dimension of one element is squeezed."
-_WRITTEN = "The index stays a tensor; the new value gets a dimension of one element for it."
+_READ = "The index stays a tensor, and the dimension of size 1 is squeezed."
+_WRITTEN = "The index stays a tensor, and the new value gets a dimension of size 1."
 
 
 def rewrite_index(broken: BrokenStatement) -> Iterator[Rewrite]:

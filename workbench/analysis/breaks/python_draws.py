@@ -1,4 +1,4 @@
-"""Random numbers that Python draws, drawn by an operator while the compiled code runs."""
+"""Random numbers that Python draws, drawn by a custom operator in the graph."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import join_dotted
 
 _TITLE = "Draw the number in an operator"
-_DRAWN = (
-    "An operator of your own draws the number while the compiled code runs, from the same "
-    "generator, so that it is the same number."
-)
+_DRAWN = "A custom operator draws the same number at run time, from the same generator."
 _SEVERAL = (
-    "One operator of your own draws the numbers while the compiled code runs, in the order of the "
-    "line and from the same generator, so that they are the same numbers."
+    "One custom operator draws the same numbers at run time, in the order of the line and from the "
+    "same generator."
 )
 _WHOLE = {"randint", "randrange", "getrandbits", "integers"}
 _REAL = {

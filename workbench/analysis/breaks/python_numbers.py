@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from workbench.analysis.breaks.broken_statement import BrokenStatement, Rewrite, change_of, replaced
 
 _NUMBER = (
-    "A tensor without dimensions computes like a number, and stays in the graph; detached, no "
-    "gradient goes through it, as through no number."
+    "A 0-d tensor computes like a number and stays in the graph. It is detached: like a number, it "
+    "has no gradient."
 )
-_WHOLE = f"{_NUMBER} `.long()` cuts the fraction off, as int() does."
-_REAL = f"{_NUMBER} Times 1.0 it is not an integer, as after float()."
+_WHOLE = f"{_NUMBER} `.long()` truncates, as int() does."
+_REAL = f"{_NUMBER} Multiplying by 1.0 makes it a float, as float() does."
 _COUNTED = (
-    "Its shape is known before it runs, where bincount's depends on the data: right where no "
-    "value is {} or more."
+    "Its shape is static, while bincount's depends on the data. Every value must be less than {}."
 )
 _LISTED = (
-    "A tensor computes like the list of its numbers, and stays in the graph; detached, no gradient "
-    "goes through it, as through no list."
+    "A tensor computes like the list of its values and stays in the graph. It is detached: like a "
+    "list, it has no gradient."
 )
 _SCALARS = "capture_scalar_outputs"
 _TO_HOST = ("tolist", "numpy", "cpu")

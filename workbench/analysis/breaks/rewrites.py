@@ -1,4 +1,4 @@
-"""Suggested rewrites of lines that break the graph, where a small change does what was meant."""
+"""Suggested small rewrites of lines that break the graph."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from workbench.report.rows import REFUSED_GRAPH
 
 _TITLE = "Pick with index_select"
 _PICKED = (
-    "All of them are stacked, and the index picks one while the code runs: right where they have "
-    "one shape and one dtype and the index is not negative."
+    "The tensors are stacked, and the index selects one at run time. All need one shape and dtype, "
+    "and the index must not be negative."
 )
 
 
 def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Rewrite]:
-    """`torch.stack(…).index_select(…)` for `table[index]`, where the table is written out."""
+    """`torch.stack(…).index_select(…)` for `table[index]`, if the table is a literal."""
     for node in ast.walk(broken.statement):
         match node:
             case ast.Subscript(ast.Name(name), index) if not isinstance(index, ast.Constant):
@@ -73,7 +73,7 @@ def _kept(index: ast.expr) -> ast.expr:
 
 
 def _table(tree: ast.AST, name: str) -> str | None:
-    """The values of a table as a sequence; None where it is given anything else somewhere."""
+    """The values of a table as a sequence; None if another value is assigned to it."""
     stored = [
         node
         for node in ast.walk(tree)
@@ -95,13 +95,13 @@ def _table(tree: ast.AST, name: str) -> str | None:
 
 
 _KEPT = (
-    "The condition stays a tensor, and the graph checks it; on a GPU what it finds comes later "
-    "than its line, and ends the process's use of the GPU."
+    "The condition becomes an assertion in the graph. On a GPU it fires late and leaves the CUDA "
+    "context unusable."
 )
 _ASSERTED = "Assert a tensor"
 _ASYNC = "Check with torch._assert_async"
 _CHECK = "torch._assert_async({}, {})"
-_RAISES = "It raises RuntimeError in place of {}."
+_RAISES = "It raises RuntimeError instead of {}."
 _COMPILED = "Only compiled code does."
 
 
@@ -161,15 +161,15 @@ def _value(part: ast.expr) -> ast.expr:
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call", "Data dependent operator")
 _SHAPE = ("Dynamic shape operator", "Tensor.tolist()")
-_MASKED = "Zeros do not change the sum, and the shape no longer depends on the data."
+_MASKED = "Zeros do not change the sum, and the shape no longer depends on data."
 _Rule = Callable[[BrokenStatement], Iterator[Rewrite]]
 _Rewriting = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Rewrite | None]
 
 
 def rewrite_of(report: Report, item: Break) -> Cure | None:
-    """The first change that needs nothing but its own lines; None where none is known.
+    """The first change that needs only its own lines; None if none is known.
 
-    It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
+    It needs no option, nothing above the definition, and is not the `else` of an `if`.
     """
     return next((cure for cure in find_rewrites(report, item) if _is_whole(cure.change)), None)
 
@@ -181,7 +181,7 @@ def _is_whole(change: Change) -> bool:
 
 
 def find_rewrites(report: Report, item: Break) -> Iterator[Cure]:
-    """The changes of lines that may take this break away, each by another way."""
+    """The alternative changes of lines that may remove this break."""
     for broken in find_broken_statements(report, item):
         rewrites = [
             written
@@ -247,7 +247,7 @@ def _placed(change: Rewrite, broken: BrokenStatement) -> Rewrite:
 
 
 def _write_cure(rewrite: Rewrite, broken: BrokenStatement, file: str) -> Cure | None:
-    """The rewrite with the lines of its file; None for what would be no code there."""
+    """The rewrite with the lines of its file; None if the result is not valid code."""
     start = ["def f():", *(["    if 1:", "        pass"] if broken.is_elif else [])]
     inside = "\n".join([*start, *(f"    {line}" for line in rewrite.code)])
     if parsed(inside) is None and parsed(f"{inside}\n        pass") is None:  # a head
@@ -270,7 +270,7 @@ def rewrite_masked_sum(
     zero = where(picked.slice, picked.value, ast.Constant(0))
     total = ast.Call(ast.Attribute(zero, "sum", ast.Load()), [], [])
     code = ast.unparse(replaced(statement, call, total))
-    return change_of("Sum with zeros in place of the rest", _MASKED, statement, code)
+    return change_of("Sum with zeros instead of a mask index", _MASKED, statement, code)
 
 
 def _summed(node: ast.AST) -> ast.Subscript | None:
@@ -293,9 +293,8 @@ def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
 
 
 _LOOP = (
-    "Condition and body become functions, and torch runs them as often as the tensor says; what "
-    "goes through the loop has to keep its shape and dtype, and no gradient goes through it on "
-    "every release."
+    "Condition and body become functions that torch runs until the condition is false. Loop values "
+    "must keep shape and dtype, and not every release supports gradients through it."
 )
 
 
@@ -324,7 +323,7 @@ def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) 
         f"    return {whole}",
         f"{whole} = torch.while_loop(goes_on, once, {start})",
     ]
-    return change_of("Go on with torch.while_loop", _LOOP, statement, *code)
+    return change_of("Loop with torch.while_loop", _LOOP, statement, *code)
 
 
 def _in_parentheses(parts: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What to write for an activation memory budget: for a step, for a region, for layers."""
+"""The code for an activation memory budget: for a step, a region, or layers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REGION = "torch.autograd.graph.region_activation_memory_budget"
 _HEAVY = re.compile(
     r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product_\w+|_scaled_mm|_grouped_mm)\."
 )
-"""What a policy keeps: products, convolutions, attention."""
+"""What a policy saves: matmuls, convolutions, attention."""
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """Code to paste; `note` says where it holds and what it leaves open."""
+    """Code to paste, with a `note` on where to use it."""
 
     title: str
     text: str
@@ -30,7 +30,7 @@ class Snippet:
 
 
 def write_step_code(budget: float, roofline_of: str | None = None) -> str:
-    """What to write for all that is compiled from then on; with the GPU whose roofline decides."""
+    """The code for all later compilations; with the GPU whose roofline decides."""
     imported = "import torch._functorch.config\n"
     text = f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
     if roofline_of is None:
@@ -41,11 +41,11 @@ def write_step_code(budget: float, roofline_of: str | None = None) -> str:
 
 
 def snippets(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, ...]:
-    """What to write for a budget; nothing for the one that the step has, or that must not be used.
+    """The code for a budget; none for the step's own budget, or one that must not be used.
 
-    A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
-    computes less than half again. A region is refused by torch (2.13: "forward op(s) are
-    unannotated") where seeds of random numbers or writes to buffers were put into the graph.
+    A checkpoint's policy chooses by operator: it saves the results of matmuls if the budget
+    recomputes less than half of them. Torch refuses a region (2.13: "forward op(s) are
+    unannotated") if random seeds or writes to buffers were put into the graph.
     """
     point = budgets.at(budget)
     if not point.recomputed or point.why_not or budget == budgets.own:
@@ -53,14 +53,14 @@ def snippets(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, 
     step = Snippet(
         "For the step",
         write_step_code(budget, budgets.roofline_of),
-        "It holds for everything that is compiled from then on.",
+        "It applies to all later compilations.",
     )
     region = Snippet(
         "For one forward",
         "import torch\n\n\n@torch.compile\ndef step(*args, **kwargs):\n"
         f"    with {_REGION}({budget:g}):\n        return model(*args, **kwargs)",
-        "`model` is yours. The region stands inside of what is compiled, around all of it: outside "
-        "of compiled code it does nothing, and two budgets in one graph are refused.",
+        "`model` is yours. Put the region into the compiled function, around its whole body. "
+        "It does nothing outside compiled code, and torch refuses two budgets in one graph.",
     )
     regions = () if _draws(report) or _has(report, "aten.copy_.default") else (region,)
     return (step, *regions, *_policy(report, budgets, budget))
@@ -90,12 +90,12 @@ def _policy(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, .
     holder, _, name = layers.rpartition(".")
     lines += ["", f"for layer in self.{name}:"]
     lines.append(f"    x = checkpoint(layer, x, use_reentrant=False{more})")
-    what = "the results that are listed" if kept else "what goes into each layer"
+    what = "the listed results" if kept else "the inputs of each layer"
     note = (
         f"In the forward of {holder or 'the module'}, where self.{name} are the layers {layers} "
-        f"and x is what goes through them. It keeps {what} and computes the rest of a layer again: "
-        "it chooses by operator, the budget by value, so that both save about the same and not "
-        "exactly. A layer must not write in place; pass on what else yours take."
+        f"and x is their input. It saves {what} and recomputes the rest of a layer. It chooses by "
+        "operator, the budget by value, so the savings are similar but not equal. A layer must not "
+        "write in place; pass on any other arguments of your layers."
     )
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
 
@@ -110,7 +110,7 @@ def _has(report: Report, words: str) -> bool:
 
 
 def _heavy(report: Report, layers: str) -> Counter[str]:
-    """How many products the layers have in the forward, by operator."""
+    """How many matmuls the layers have in the forward pass, by operator."""
     last = next((g.id for g in reversed(list(report.graphs)) if g.stage == "forward"), None)
     rows = select_parts(report.nodes, "graph", {last}, ("target", "module_path"))
     inside = (target for target, path in rows if (path or "").startswith(f"{layers}."))

@@ -1,4 +1,4 @@
-"""Activation memory budgets of a training step: what each saves, computes again, and peaks at."""
+"""Activation memory budgets of a training step: saved bytes, recomputation and peak of each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 PREVIEW_ERROR = (-0.24, 0.11)
-"""By how much previews were off for six budgets of ten steps: tests/training_steps.py.
+"""The error of previews for six budgets of ten steps: tests/training_steps.py.
 
-Previews are not smoothed to fall with the budget, since what is measured does not: each of the
-three steps that were looked at holds more at some smaller budget, the perceptron 2.92 MB at 0.5 and
-3.72 MB at 0.2.
+Previews are not smoothed to fall with the budget, since measured peaks do not: each of three steps
+holds more at some smaller budget.
 """
 
 
@@ -99,7 +98,7 @@ class Budgets(Presented):
             if point.budget == budget:
                 return point
         budgets = ", ".join(f"{point.budget:g}" for point in self.points)
-        raise UsageError(f"There is no budget {budget!r}: {budgets} were looked at.")
+        raise UsageError(f"Budget {budget!r} was not analysed; choose one of {budgets}.")
 
     @property
     def best(self) -> BudgetPoint:
@@ -115,7 +114,7 @@ class Budgets(Presented):
     def promising(self) -> tuple[BudgetPoint, ...]:
         """Budgets that are not compiled and have a lower peak than `best` for certain.
 
-        Where the error of the preview leaves it open which peak is lower, none is said to be.
+        It is empty if the error of the preview leaves open which peak is lower.
         """
         most = self.best.peak_bytes or 0
         open_ = (p for p in self.points if p.peak_bytes is None and not p.why_not)
@@ -129,14 +128,14 @@ class Budgets(Presented):
             first = self.promising[0]
             sizes = (number_text(size, "bytes") for size in (first.least_bytes, first.most_bytes))
             return (
-                f"; .at({first.budget:g}) compiles one that is lower, {' to '.join(sizes)} by the "
-                f"preview, which was {low} too low to {high} too high on ten steps."
+                f". Try .at({first.budget:g}), with a preview of {' to '.join(sizes)} (preview "
+                f"error on ten steps: −{low} to +{high})."
             )
         others = [p for p in self.points if p.peak_bytes is None and not p.why_not]
         if not others:
             return "."
         middle = min(others, key=lambda point: abs(point.budget - 0.5))
-        return f"; compile others with .at({middle.budget:g})."
+        return f". Compile others with .at({middle.budget:g})."
 
     @property
     def sentence(self) -> str:
@@ -146,19 +145,19 @@ class Budgets(Presented):
             return f"{self.name} has a budget of {own.budget:g}. {own.why_not}"
         left_out = _left_out(max(point.unsized for point in self.points))
         if self.roofline_of is not None:
-            left_out += f" What is kept was chosen by the roofline of the {self.roofline_of}."
+            left_out += f" Saved activations were chosen by the roofline of the {self.roofline_of}."
         count = sum(point.peak_bytes is not None for point in self.points)
-        compiled = f"of {plural(count, 'budget')} that {'was' if count == 1 else 'were'} compiled"
+        compiled = f"of {plural(count, 'compiled budget')}"
         if best.budget == own.budget:
             return (
-                f"The lowest peak {compiled} is {_bytes(own)}, at the budget of {own.budget:g} "
-                f"that it has{self._next}{left_out}"
+                f"The lowest peak {compiled} is {_bytes(own)}, at the current budget of "
+                f"{own.budget:g}{self._next}{left_out}"
             )
         less = number_text(own.saved_bytes - best.saved_bytes, "bytes")
         return (
-            f"The lowest peak {compiled} is {_bytes(best)}, at a budget of {best.budget:g}, "
-            f"instead of {_bytes(own)}: {less} less is kept for the backward, which computes "
-            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)})."
+            f"The lowest peak {compiled} is {_bytes(best)} instead of {_bytes(own)}, at a budget "
+            f"of {best.budget:g}. It saves {less} of activations, and the backward pass recomputes "
+            f"{plural(best.recomputed, 'operator')} ({cost_text(best)})."
             f"{_sentence(best.checked)}{left_out}"
         )
 
@@ -168,7 +167,7 @@ class Budgets(Presented):
         if name == "budgets":
             return presenter().rows_frame(self.points, BudgetPoint)
         if name != "recomputed":
-            raise UsageError(f"There is no table {name!r}: ask for 'budgets' or 'recomputed'.")
+            raise UsageError(f"Table {name!r} does not exist; choose 'budgets' or 'recomputed'.")
         return presenter().rows_frame(self.recomputed, RecomputedNode)
 
     def plot(self) -> Figure:
@@ -184,7 +183,7 @@ def _left_out(unsized: int) -> str:
     if not unsized:
         return ""
     what = plural(unsized, "tensor or operator", "tensors and operators")
-    return f" Sizes that data decide are in no number: up to {what}."
+    return f" Not counted: data-dependent sizes of up to {what}."
 
 
 def _bytes(point: BudgetPoint) -> str:
@@ -192,15 +191,15 @@ def _bytes(point: BudgetPoint) -> str:
 
 
 def cost_text(point: BudgetPoint) -> str:
-    """What is computed again: operations, and the model's time where there is one."""
+    """The cost of recomputation: operations, and the modelled time if there is one."""
     if point.why_not:
         return "not to be used: wrong gradients"
     flops = f"{point.flops / 1e9:.3g} GFLOP"
     if point.least_us is None:
         return flops
     if point.most_us is None:
-        return f"{flops}, at least {point.least_us:.3g} µs by the model"
-    return f"{flops}, {point.least_us:.3g} to {point.most_us:.3g} µs by the model"
+        return f"{flops}, modelled at least {point.least_us:.3g} µs"
+    return f"{flops}, modelled {point.least_us:.3g} to {point.most_us:.3g} µs"
 
 
 def list_points(
@@ -209,7 +208,7 @@ def list_points(
     peaks: Mapping[float, int] | None = None,
     checks: Mapping[float, Check] | None = None,
 ) -> tuple[BudgetPoint, ...]:
-    """The budgets of a record, the largest first, with the peaks and checks that are known."""
+    """The budgets of a report, the largest first, with the peaks and checks that are known."""
     by_budget = dict(peaks or {})
     previews = _previews(report, by_budget)
     on_cpu = is_on_cpu(report)
@@ -239,7 +238,7 @@ def list_points(
 
 
 def read_recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
-    """The budgets that a record has, with the peaks that were known when it was saved."""
+    """The budgets of a report, with the peaks that were known when it was saved."""
     rows = report.memory_budgets
     own = next((row.budget for row in rows if row.is_own), None)
     if own is None:  # recorded for the preview alone
@@ -254,14 +253,14 @@ def read_recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a compiled budget was found to be; see `BudgetPoint`."""
+    """The result of checking a compiled budget; see `BudgetPoint`."""
 
     why_not: str
     checked: str
 
 
 def explain_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
-    """Why a budget must not be used whose backward draws random numbers again; else empty.
+    """Why a budget whose backward pass draws random numbers again must not be used; else empty.
 
     Other seeds give other numbers. The same seeds give the same ones on the CPU, whose code counts
     elements; Triton's `rand4x` and `rand` number them in two ways, and torch chooses by kernel.
@@ -275,8 +274,8 @@ def explain_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
     word = "line" if len(lines) == 1 else "lines"
     place = f" of {word} {', '.join(map(str, lines))}" if lines else ""
     return (
-        f"The backward would draw the random numbers{place} again ({names}) and get others than "
-        "the forward, so that gradients are wrong."
+        f"Gradients would be wrong: the backward pass would redraw the random numbers{place} "
+        f"({names}) and get different ones."
     )
 
 

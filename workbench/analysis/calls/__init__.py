@@ -1,6 +1,6 @@
 """Where the cost of a call goes: down the user's calls, and down the modules of the model."""
 
 DOORS = {
-    "call_tree": "The user's lines with what they call, library code folded, equal layers once.",
+    "call_tree": "The user's lines with their callees, library code folded, identical layers once.",
 }
 """What other rooms import of this one."""

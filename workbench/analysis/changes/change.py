@@ -39,7 +39,9 @@ class Edit:
         if here == self.before:
             return self
         if [line.strip() for line in here] != [line.strip() for line in self.before]:
-            raise UsageError(f"Line {self.line} of {self.file} is no longer what was recorded.")
+            raise UsageError(
+                f"Line {self.line} of {self.file} has changed since it was recorded; record again."
+            )
         indent = here[0][: len(here[0]) - len(here[0].lstrip())]
         return replace(self, before=here, after=tuple(f"{indent}{line}" for line in self.after))
 
@@ -147,7 +149,7 @@ class Change:
 
 
 def split_text(text: str) -> tuple[str, str]:
-    """What a change does in a few words, and the rest: a colon or a full stop is between them."""
+    """The change in a few words, and the rest, split at a colon or a full stop."""
     what, *rest = _HEAD.split(text, maxsplit=1)
     why = "".join(rest)
     return what.removesuffix("."), why[:1].upper() + why[1:]

@@ -1,4 +1,4 @@
-"""What came of a change that was tried on a copy: a verdict, what was compared and counted."""
+"""The result of a change that was tried on a copy: a verdict, comparisons and counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Verdict = Literal["cures", "helps", "explicit", "no help", "refused", "not check
 
 VERDICTS: Mapping[Verdict, str] = {
     "cures": "Compiled in one graph (fullgraph=True) and run: the results are the same.",
-    "helps": "Compiled and run: the same results with fewer graphs or breaks, but breaks stay.",
-    "explicit": "Compiled and run: the results are the same; the break stays, as the code says.",
-    "no help": "The results are the same, and so is the number of graphs and of breaks.",
-    "refused": "The results differ, or the changed code raises: it is not offered.",
+    "helps": "Compiled and run: the same results with fewer graphs or breaks, but breaks remain.",
+    "explicit": "Compiled and run: the same results, with a break that is explicit in the code.",
+    "no help": "The results are the same, and so are the numbers of graphs and breaks.",
+    "refused": "The results differ, or the changed code raises, so it is not offered.",
     "not checked": "It could not be applied to a copy, or a result cannot be compared.",
 }
 """What each word of `TriedChange.verdict` means."""
@@ -65,17 +65,14 @@ class TriedChange:
         counts = f"{before.recompiles} → {after.recompiles} recompiles"
         if before.breaks or after.breaks:
             counts += f", {before.breaks} → {after.breaks} graph breaks"
-        where = f"{plural(self.calls, 'call')} that the session saw compiled, made again on copies"
+        where = f"{plural(self.calls, 'call')} of the session, replayed on copies"
         if after.cost >= before.cost:
             counts = f"It does not help: {counts}"
-        return (
-            f"{counts} in {where}, captured by Dynamo and run with the backend {self.backend}. "
-            + (self.checked)
-        )
+        return f"{counts} in {where} with the backend {self.backend}. {self.checked}"
 
 
 def weigh(agrees: bool | None, before: Counts, after: Counts) -> Verdict:
-    """What a change is worth that was counted and compared; `agrees` is None where it was not."""
+    """The verdict on a change that was counted and compared; `agrees` is None if it was not."""
     if agrees is not True:
         return "refused" if agrees is False else "not checked"
     if after.cost >= before.cost:
@@ -85,7 +82,7 @@ def weigh(agrees: bool | None, before: Counts, after: Counts) -> Verdict:
 
 @dataclass(frozen=True)
 class Ran:
-    """Whether a changed copy gave what the original gives, in words too, and what was counted."""
+    """Whether a changed copy gives eager's results, in words too, and its counts."""
 
     agrees: bool | None
     checked: str
@@ -99,9 +96,9 @@ def try_change(
     before: Counts,
     patch: str = "",
 ) -> TriedChange:
-    """Make a change in a copy, run that, and weigh what it gave and counted beside `before`.
+    """Make a change in a copy, run it, and compare its results and counts with `before`.
 
-    What cannot be made in a copy was not checked; what raises when it runs is wrong and refused.
+    A change that cannot be made in a copy is not checked; one that raises when it runs is refused.
     `confirm` may know more of a copy that ran.
     """
     try:

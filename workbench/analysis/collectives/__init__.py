@@ -1,8 +1,8 @@
-"""The time of collectives, the part of it that nothing hides, and the order of their starts."""
+"""The time of collectives, its exposed part, and the order of their starts."""
 
 DOORS = {
-    "links": "The time of one collective by NCCL's own model, with the links that a group has.",
-    "streams": "What runs at a time: the kernels, a lane for each group, and who waits for whom.",
+    "links": "The time of one collective by NCCL's own model, for a group's links.",
+    "streams": "The timeline of a rank: its kernels, a lane for each group, and the waits.",
     "collective_order": "Whether two ranks start the same collectives in the same order.",
 }
 """What other rooms import of this one."""

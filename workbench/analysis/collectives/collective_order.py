@@ -65,25 +65,24 @@ def _say(
         assert row is not None
         if within:
             return (
-                f"In {within}, rank {waits} waits for {_with_article(row)} {where} that rank "
-                f"{never} does not start there{after}: it hangs unless rank {never} starts one "
-                "elsewhere."
+                f"Rank {waits} deadlocks in {within} unless rank {never} starts "
+                f"{_with_article(row)} {where} elsewhere: it does not start one there{after}."
             )
         return (
-            f"Rank {waits} would hang: it waits for {_with_article(row)} {where} that rank {never} "
+            f"Rank {waits} deadlocks: it waits for {_with_article(row)} {where} that rank {never} "
             f"never starts{after}."
         )
     if within:
         after += f", if both run {within} at once"
     if here.op != there.op:
         return (
-            f"Rank {rank} would hang: it waits for {_with_article(here)} {where} where rank "
+            f"Rank {rank} deadlocks: it waits for {_with_article(here)} {where} where rank "
             f"{first} starts {_with_article(there)}{after}."
         )
     return (
         f"Ranks {first} and {rank} do not agree on {_with_article(here, with_size=False)} "
         f"{where}{after}: {_size(there)} on rank {first}, {_size(here)} on rank {rank}. NCCL "
-        "does not notice: it hangs, or mixes up what it moves."
+        "does not check this: it deadlocks or corrupts data."
     )
 
 

@@ -183,15 +183,15 @@ def find_links(gpu: Gpu, cluster: Mapping[str, Any]) -> Links | str:
     A rate that was given is taken as one that is reached, one of the catalogue as the line's.
     """
     if (library := gpu.kind.communication) != _MODELLED:
-        return f"the model is that of {_MODELLED}, and {gpu.name} communicates with {library}"
+        return f"only {_MODELLED} is modelled, and {gpu.name} communicates with {library}"
     share = _LINK_SHARES[max(7, min(gpu.major, 10))]
     nvlink = cluster.get("nvlink_gb_s") or (gpu.link_gbs and gpu.link_gbs * share)
     nic = cluster.get("nic_gb_s") or (gpu.nic_gbs and gpu.nic_gbs * NIC_SHARE)
     missing = [name for name, rate in (("nvlink_gb_s", nvlink), ("nic_gb_s", nic)) if not rate]
     if missing:
         return (
-            f"of {gpu.name} no rate of its links is known: give {' and '.join(missing)} to "
-            "wb.virtual_cluster, the GB/s that one GPU reaches"
+            f"the link rates of {gpu.name} are not known: pass {' and '.join(missing)} to "
+            "wb.virtual_cluster, in GB/s per GPU"
         )
     return Links(float(nvlink or 0), float(nic or 0), gpu.major)
 

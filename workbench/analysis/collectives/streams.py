@@ -29,10 +29,10 @@ from workbench.report.table import Table
 from workbench.specs import Gpu
 
 MISSING = (
-    "launches by the CPU, multiprocessors that NCCL takes from kernels beside it, other groups on "
-    "the same links, ranks that come late"
+    "launches by the CPU, multiprocessors that NCCL takes from concurrent kernels, other groups on "
+    "the same links, late ranks"
 )
-"""What the times of a rank beside its collectives do not hold."""
+"""What the modelled times of a rank with its collectives leave out."""
 COMPUTE = "kernels"
 """The lane of what computes."""
 
@@ -134,7 +134,7 @@ def _time(row: Collective, links: Links | str) -> Collective:
         return replace(row, why="its bytes or the ranks of its group are not known")
     estimate = estimate_collective(row.op, row.bytes, row.group_size, row.group_nodes, links)
     if estimate is None:
-        return replace(row, why=f"of {row.op} the model knows nothing")
+        return replace(row, why=f"{row.op} is not modelled")
     return replace(row, est_us=estimate.us, algorithm=estimate.words)
 
 
@@ -199,10 +199,10 @@ def compare_streams(before: Report, after: Report) -> StreamChange | None:
     rows = [list_placed(report) for report in (before, after)]
     nodes = max(row.group_nodes or 1 for own in rows for row in own)
     if nodes > MOST_CHECKED_NODES:
-        why = f"the times of collectives over more than {MOST_CHECKED_NODES} nodes were held "
-        return StreamChange(first, second, why=f"{why}against no measurement")
+        why = f"collective times are not validated on more than {MOST_CHECKED_NODES} nodes"
+        return StreamChange(first, second, why=why)
     if first.kernels_error is None or second.kernels_error is None:
-        return StreamChange(first, second, why="the error of the kernels' times was not measured")
+        return StreamChange(first, second, why="the error of the kernel times was not measured")
     error = max(first.kernels_error, second.kernels_error)
     link = ERRORS[min(nodes, 2) - 1]
     a, b = (_Side.of(*pair) for pair in zip((before, after), rows, strict=True))

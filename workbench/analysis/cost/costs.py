@@ -22,7 +22,7 @@ from workbench.report.profile_record import TIMED_BY, read_measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]
-_SOURCE = "counted: bytes allocated for a kernel that live when the memory is at its peak"
+_SOURCE = "counted: bytes allocated for a kernel that are live at the memory peak"
 _UNKNOWN = "the program does not call it"
 
 
@@ -102,15 +102,15 @@ def _bound(report: Report) -> Cost:
         row = rows.get(kernel.id)
         return None if row is None or row.bound_us is None else row.bound_us * max(kernel.calls, 1)
 
-    left_out = "launch, caches and latency are left out"
-    source = f"model: bytes and operations over the peak rates of the {name}; {left_out}"
+    left_out = "without launch, caches and latency"
+    source = f"model: bytes and operations over the peak rates of the {name}, {left_out}"
     unknown = "neither its bytes nor its operations are known"
     return Cost("bound", "µs", source, f"model: {left_out}", unknown, _known(report, bound))
 
 
 def _bytes(report: Report) -> Cost:
     brief = "Inductor's traffic estimate"
-    source = f"{brief}: what a kernel reads and writes, each byte once"
+    source = f"{brief}: bytes read and written, each once"
     amounts = _known(report, count_moved_bytes)
     return Cost("bytes", "B", source, brief, "its traffic is not known", amounts)
 
@@ -155,7 +155,7 @@ def list_kernel_costs(report: Report) -> list[KernelCost]:
     rows = []
     for kernel in report.kernels:
         own = None if cost is None else cost.by_kernel.get(kernel.id)
-        source = "nothing is known of what it costs"
+        source = "its cost is not known"
         if cost is not None:
             unknown = NETWORK if kernel.is_collective else cost.unknown
             source = unknown if own is None else cost.source

@@ -176,8 +176,7 @@ class Diff(Presented):
         difference = compare_sources(self, match)
         if difference is None:
             raise UsageError(
-                f"Kernel {kernel} has no source: it is a call of a library, or the report was "
-                "redacted."
+                f"Kernel {kernel} has no source: it is a library call, or the report was redacted."
             )
         return difference
 
@@ -193,9 +192,10 @@ class Diff(Presented):
         common = [name for name in CODE_STAGES if name in sides[0] and name in sides[1]]
         chosen = common[-1] if stage is None and common else stage
         if chosen is None or chosen not in common:
-            there = f"both have {', '.join(common)}" if common else "they share no stage"
+            there = f"choose one of: {', '.join(common)}" if common else "they share no stage"
             raise UsageError(
-                f"There is no {stage or 'machine code'} of {kernel} to compare: {there}."
+                f"The two reports do not both have the {stage or 'machine code'} of {kernel}; "
+                f"{there}."
             )
         labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), self.names, strict=True)]
         before, after = (side[chosen] for side in sides)
@@ -242,7 +242,7 @@ def _match_of(diff: Diff, kernel: str) -> KernelMatch:
             if id in (match.a, match.b)[side]:
                 return match
     known = ", ".join(row.id for row in diff.a.kernels) or "none"
-    raise UsageError(f"There is no kernel {kernel!r}; a has {known}.")
+    raise UsageError(f"Kernel {kernel!r} does not exist; a has {known}.")
 
 
 def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:

@@ -134,7 +134,7 @@ def changes(report: Report, before: str, after: str) -> Changes:
     for id in (before, after):
         if id not in ids:
             raise UsageError(
-                f"There is no graph {id!r}; the report has {', '.join(ids) or 'none'}."
+                f"Graph {id!r} does not exist; the report has {', '.join(ids) or 'none'}."
             )
     if ids.index(before) > ids.index(after):
         return _inverted(changes(report, after, before))

@@ -4,9 +4,9 @@ Each kernel is modelled by its work (`workbench.analysis.kernel_time`), never be
 measured one keeps its measured time. The launches are those of
 `workbench.analysis.gpu_model.launches`.
 
-The interval: kernels of one kind are off alike, so that their errors add up; products,
-convolutions, attention and what moves memory are off each for itself, so that theirs are joined as
-the sides of a right angle. Launches take up to what the slowest host took that was measured.
+The interval: errors of kernels of one kind are correlated and add up. Errors of matmuls,
+convolutions, attention and memory-bound kernels are independent, and their squares add up. Launches
+take up to the time on the slowest host that was measured.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def find_waits(report: Report, kernels_us: float, error: float | None) -> Networ
 
 
 def _find_error(row: Collective) -> float:
-    """The relative error of its time; a small message was held against no measurement."""
+    """The relative error of its time; a small transfer is not validated."""
     if (row.bytes or 0) < LEAST_CHECKED_BYTES:
         return 1.0
     return ERRORS[min(row.group_nodes or 1, 2) - 1]
@@ -126,23 +126,21 @@ def _list_wait_notes(rows: list[Collective], hooked: float, nodes: int) -> Itera
     if unknown:
         why = next((row.why for row in unknown if row.why), None)
         many = plural(len(unknown), "collective")
-        yield f"what {many} take on the network is not in it{f': {why}' if why else ''}"
+        yield f"without the network time of {many}{f': {why}' if why else ''}"
     if hooked:
         took = number_text(hooked * 1e-6, "seconds")
-        yield f"hooks start collectives of {took}: what of it the kernels wait for is not known"
+        yield f"hooks start collectives of {took}, whose exposed part is not known"
     if nodes > MOST_CHECKED_NODES:
-        yield (
-            f"collectives over {nodes} nodes were held against no measurement: it may take longer"
-        )
+        yield (f"collectives over {nodes} nodes are not validated and may take longer")
 
 
 MISSING = (
-    "guards and the rest of the call's Python, pauses between kernels, copies from and to the "
-    "host, the first calls"
+    "guards and the rest of the call's Python, gaps between kernels, copies from and to the host, "
+    "the first calls"
 )
-"""What no forecast holds."""
-_SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
-"""The host of an H100, as `workbench.analysis.gpu_model.launches` says."""
+"""What no forecast includes."""
+SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
+"""A host as slow as the slowest that was measured; `workbench.analysis.gpu_model.launches`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,7 +202,7 @@ class Forecast(Presented):
             return presenter().rows_frame(self.lines, LineForecast)
         if name == "modules":
             return presenter().rows_frame(self.modules, ModuleForecast)
-        raise UsageError(f"There is no table {name!r}: ask for 'kernels', 'lines' or 'modules'.")
+        raise UsageError(f"Table {name!r} does not exist; choose 'kernels', 'lines' or 'modules'.")
 
     @property
     def lines(self) -> list[LineForecast]:
@@ -224,7 +222,7 @@ class Forecast(Presented):
         return f"± {number_text(self.error, 'percent')}"
 
     def time_kernels(self) -> Report:
-        """The record with the times of this forecast in the place of measured ones."""
+        """The report with the times of this forecast instead of measured ones."""
         times = {row.kernel: row.us for row in self.rows}
         kernels = [replace(kernel, time_us=times[kernel.id]) for kernel in self.report.kernels]
         table = Table.of(Kernel, kernels)
@@ -239,7 +237,7 @@ class Forecast(Presented):
 def forecast(report: Report) -> Forecast:
     """The forecast of a compilation for the GPU that it is for.
 
-    Raises `UsageError` for a record without kernels on a GPU, or of one that is not known.
+    Raises `UsageError` for a report without kernels on a GPU, or on one that is not known.
     """
     gpu = _find_gpu(report)
     rows = tuple(list_kernels(report, gpu, {row.kernel: row for row in report.own_roofline}))
@@ -265,25 +263,25 @@ def forecast(report: Report) -> Forecast:
 
 
 def _find_gpu(report: Report) -> Gpu:
-    """The target of the record, or the GPU that its rooflines are of; one of the catalogue."""
-    name = report.request.name or "The record"
+    """The target of the report, or the GPU of its rooflines; one of the catalogue."""
+    name = report.request.name or "The report"
     if not len(report.kernels):
         raise UsageError(
-            f"{name} has no kernels on a GPU to forecast, no code was generated. Compile with "
-            "target='h100' or another of wb.targets(); the GPU need not be here."
+            f"{name} has no GPU kernels to forecast, because no code was generated. Compile with "
+            "target='h100' or another of wb.targets(); you do not need the GPU."
         )
     if any(kernel.language == "cpp" for kernel in report.kernels):
         raise UsageError(
-            f"{name} was compiled for the CPU, and the model knows kernels on a GPU only. Compile "
-            "with target='h100' or another of wb.targets(); the GPU need not be here."
+            f"{name} was compiled for the CPU, and only GPU kernels are modelled. Compile with "
+            "target='h100' or another of wb.targets(); you do not need the GPU."
         )
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     names = [report.request.target, *(row.target for row in report.own_roofline)]
     gpu = next((gpus[name] for name in names if name in gpus), None)
     if gpu is None:
         raise UsageError(
-            f"{name} has kernels on a GPU that is none of wb.targets() ({report.request.target}): "
-            "compile with target='h100' or another of them."
+            f"{name} was compiled for a GPU that is not in wb.targets() "
+            f"({report.request.target}). Compile with target='h100' or another of them."
         )
     return gpu
 
@@ -330,11 +328,11 @@ def _find_interval(
     *,
     is_graphed: bool,
 ) -> tuple[float, float | None]:
-    """What the call takes at least and at most; None where the error of a kernel is not known.
+    """The shortest and longest time of the call; the latter is None if an error is not known.
 
     Each kind of kernel is taken longer and shorter by its error while the others stay, since a
-    launch can hide what a kernel takes. Where an error is not known, the least has that kernel at
-    its bound, and all others as short as theirs allow. Waits for collectives are a kind more.
+    launch can hide a kernel's time. If an error is not known, the shortest time has that kernel at
+    its bound, and all others as short as their errors allow. Waits for collectives are a kind, too.
     """
     least_waits = waits.scale(waits.least_us)
     if any(row.error is None for row in rows):
@@ -346,7 +344,7 @@ def _find_interval(
         ]
         modelled = _launch(report, least, LaunchCosts(), least_waits)
         return _time_call(modelled, is_graphed=is_graphed), None
-    slow_host = _launch(report, rows, _SLOW_HOST, waits.by_kernel)
+    slow_host = _launch(report, rows, SLOW_HOST, waits.by_kernel)
     slow = _time_call(slow_host, is_graphed=is_graphed)
     shorter, longer = [0.0], [slow - call_us]
     for kind in {row.kind for row in rows if row.error}:
@@ -375,7 +373,7 @@ def _launch(
     costs: LaunchCosts,
     waits: Mapping[str, float],
 ) -> Launches:
-    """The call with these times of its kernels, and waits where they stand."""
+    """The call with these times of its kernels, and the waits in their places."""
     times = {row.kernel: row.us + waits.get(row.kernel, 0.0) for row in rows}
     kernels = [replace(kernel, time_us=times[kernel.id]) for kernel in report.kernels]
     table = Table.of(Kernel, kernels)
@@ -387,14 +385,14 @@ def _time_call(modelled: Launches, *, is_graphed: bool) -> float:
 
 
 def _list_notes(rows: Sequence[KernelForecast]) -> Iterator[str]:
-    """What is to be known of it: kernels without a model, GPUs without measurements."""
+    """The notes of a forecast: kernels without a model, GPUs without measurements."""
     missing = [row for row in rows if row.source == "bound"]
     if missing:
         names = list(dict.fromkeys(row.name for row in missing))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield (
-            f"{plural(len(missing), 'kernel')} that the model does not know: at their bound, which "
-            f"is too low ({', '.join(names[:3])}{more})"
+            f"{plural(len(missing), 'unmodelled kernel')}, counted at the roofline bound, which is "
+            f"too low ({', '.join(names[:3])}{more})"
         )
     reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
     if reason:
@@ -413,8 +411,8 @@ def _try(report: Report) -> Forecast | None:
         return None
 
 
-_MODELLED = "By the calibrated model, on the device"
-_ERROR = "Four of five kernels that the fit had not seen lay within; not known of a bound"
+_MODELLED = "GPU time by the calibrated model"
+_ERROR = "Held for four of five kernels outside the fit; not known for a bound"
 NO_LINE = "no source line"
 
 
@@ -439,9 +437,7 @@ class KernelForecast:
     lines: tuple[str, ...] = ()  # the lines that it computes, by their ids
     kind: str = ""
     language: str = ""  # "triton", or "extern" for a call of a library
-    bound_us: float | None = number(
-        "Bound", "us", "The least time that the roofline allows, of all calls", source="model"
-    )
+    bound_us: float | None = number("Bound", "us", "Roofline time of all calls", source="model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,12 +454,10 @@ class LineForecast:
     line: int | None
     code: str = ""
     us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
-    own_us: float = number("Own", "us", "Without what it calls", default=0.0, source="model")
+    own_us: float = number("Own", "us", "Without its callees", default=0.0, source="model")
     share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
-    bound_us: float = number(
-        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
-    )
+    bound_us: float = number("Bound", "us", "Roofline time", default=0.0, source="model")
     kernels: int = 0
     line_id: str = ""
 
@@ -480,12 +474,10 @@ class ModuleForecast:
     module: str
     depth: int
     us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
-    own_us: float = number("Own", "us", "Without the modules in it", default=0.0, source="model")
+    own_us: float = number("Own", "us", "Without its submodules", default=0.0, source="model")
     share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
-    bound_us: float = number(
-        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
-    )
+    bound_us: float = number("Bound", "us", "Roofline time", default=0.0, source="model")
     kernels: int = 0
 
 
@@ -494,9 +486,9 @@ Parts = list[tuple[KernelForecast, float]]
 
 
 def join_errors(parts: Iterable[tuple[KernelForecast, float]]) -> float | None:
-    """The relative error of a sum: kernels of one kind are off alike, kinds each for themselves.
+    """The relative error of a sum: correlated within a kind of kernel, independent between kinds.
 
-    None where that of a kernel is not known.
+    None if that of a kernel is not known.
     """
     total, by_kind = 0.0, defaultdict[str, float](float)
     for row, part in parts:

@@ -110,7 +110,7 @@ def _time_by_work(
     node = _find_library_node(kernel, nodes)
     call = None if node is None else _read_call(report, node, nodes)
     if node is None or call is None:
-        return KernelTime(None, because="its operator is not in the record")
+        return KernelTime(None, because="its operator is not in the report")
     modelled, work, has_units = _time_call(call, kernel.name, gpu, report.request.tf32)
     if modelled.us is None or work.channels is None or not has_units:
         return modelled

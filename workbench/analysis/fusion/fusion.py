@@ -324,10 +324,8 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
             continue
         parts = [*_rearranges(report, kernel), *_again(report, kernel, moved)]
         parts += _partial(report, kernel)
-        reason = " ".join(parts) or "The record does not say what it reads or writes besides."
-        more = (
-            f"It moves {_bytes(together)}, its operations, each alone, {_bytes(alone)} (estimates)."
-        )
+        reason = " ".join(parts) or "The report does not say what else it reads or writes."
+        more = f"It moves {_bytes(together)}, its unfused operations {_bytes(alone)} (estimates)."
         reasons[id] = f"{more} {reason}"
     return reasons
 
@@ -348,9 +346,9 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
         ", ".join(f"{call.id} ({call.name})" for call in group) for group in (copied, ended)
     )
     if copied:
-        yield f"It copies what {who} reads into the layout that the library takes."
+        yield f"It copies the inputs of {who} into the layout that the library requires."
     if ended:
-        yield f"It reads again what {done} wrote, to do the rest of it, such as adding the bias."
+        yield f"It reads the result of {done} again to finish it, such as adding the bias."
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
@@ -369,8 +367,8 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     who = ", ".join(other.id for other in others)
     verb = "compute" if len(others) > 1 else "computes"
     yield (
-        f"It computes {names} again, which {who} {verb} too, and so reads what they start from "
-        "instead of a result that was kept."
+        f"It recomputes {names}, which {who} {verb} too, so it reads their inputs instead of a "
+        "stored result."
     )
     all_of = [moved[member.id] for member in (kernel, *others) if member.id in moved]
     alone, together = (sum(part) for part in zip(*all_of, strict=True))
@@ -400,8 +398,8 @@ def _partial(report: Report, kernel: Kernel) -> Iterator[str]:
     ]
     if parts:
         yield (
-            f"It leaves partial results in {', '.join(parts)}: Inductor split a reduction over two "
-            "kernels, so that more of the device works on it."
+            f"It leaves partial results in {', '.join(parts)}: Inductor split a reduction into two "
+            "kernels to use more of the device."
         )
 
 

@@ -1,4 +1,4 @@
-"""Pairs of groups that stayed apart, and why, as one sentence that names the buffers in common."""
+"""Pairs of groups that were not fused, and why, in a sentence that names their common buffers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIZES = re.compile(r"numel|rnumel")
 
 @dataclass(frozen=True)
 class Rejected:
-    """Two groups that stayed apart: the last reason, the most data in common, the rounds it took.
+    """Two groups that were not fused: the last reason, most common data, the number of rounds.
 
     `row` is the row of the last try in the fusion table.
     """
@@ -45,7 +45,7 @@ class Rejected:
 
 
 def rejected(report: Report) -> list[Rejected]:
-    """Pairs of final groups that stayed apart, most common data first.
+    """Pairs of final groups that were not fused, most common data first.
 
     What was tried round by round with the parts of a group counts for the group. The scheduler
     counts a buffer in common whole, also a table that one of them reads a row of: two groups have
@@ -76,7 +76,7 @@ def rejected(report: Report) -> list[Rejected]:
 
 
 def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
-    """The final group of every node that fusion has seen, also of those that exist no more."""
+    """The final group of every node that fusion has seen, also of those that no longer exist."""
     groups = {
         (node.graph, member.rpartition(":")[2]): node.name
         for node in report.scheduler_nodes
@@ -91,7 +91,7 @@ def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
 
 
 def describe_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
-    """What is known of one of the nodes of a final group: the first that is found."""
+    """The entry of the first node of a final group that has one."""
     names = (node.name, *node.members)
     ids = (node.id, *(f"{node.graph}:{name.rpartition(':')[2]}" for name in names), *names)
     return next((by_node[id] for id in ids if id in by_node), None)
@@ -118,7 +118,7 @@ class WhyNot:
 
 @dataclass(frozen=True)
 class NotFused:
-    """Two groups of the final program that stayed apart, and why, in one sentence.
+    """Two groups of the final program that were not fused, and why, in one sentence.
 
     `a` and `b` are names of the scheduler, `a_kernel` and `b_kernel` the kernels that run them;
     `help` is what may change it, None where nothing is known; `shared_bytes` is the most data that
@@ -138,7 +138,7 @@ class NotFused:
 
 
 def list_not_fused(report: Report) -> list[NotFused]:
-    """Every pair of final groups that stayed apart with its answer, most common data first."""
+    """Every pair of final groups that was not fused, with its answer, most common data first."""
     why_not = Apart(report)
     rows = []
     for pair in rejected(report):
@@ -213,7 +213,7 @@ class Apart:
         a_kernel, b_kernel = self.kernel_of(a), self.kernel_of(b)
         other, both = b_kernel.id if b_kernel else pair.b, ""
         if a_kernel is not None and a_kernel is b_kernel:
-            other, both = pair.b, f" Both are loops of {other} all the same."
+            other, both = pair.b, f" Both are still loops of {other}."
         return WhyNot(
             reason,
             f"Not fused with {other}: {reason}. {because}{both}".strip(),
@@ -244,21 +244,21 @@ class Apart:
         names = " and ".join(id.rpartition(":")[2] for id in shared)
         if pair.reason == "no shared data":
             if not names:
-                return f"{_NOTHING_SHARED}, so a common kernel would read nothing less.", None
+                return f"{_NOTHING_SHARED}, so fusing them would save no traffic.", None
             return (
-                f"Both use {names}, but their loops go through it in different orders or parts: "
-                "the scheduler found no access that one kernel would make once for both."
+                f"Both use {names}, but access it in different orders or parts. The scheduler "
+                "found no access that a common kernel would make only once."
             ), None
         if pair.reason.startswith("intermediate nodes"):
             return self._between(a, b)
         if pair.reason.startswith("other pairs come first"):
             return self._first(pair), None
         if "extern" in pair.reason or "nop" in pair.reason:
-            return "A library call is code that the compiler cannot put anything into.", _TEMPLATE
+            return "The compiler cannot fuse anything into a library call.", _TEMPLATE
         if _SIZES.search(pair.reason):
-            return "One kernel has one set of loops, and theirs run over different sizes.", None
+            return "A kernel has one loop nest, and theirs iterate over different sizes.", None
         if "device mismatch" in pair.reason:
-            return "One kernel runs on one device.", "Move both to the same device."
+            return "A kernel runs on one device.", "Move both to the same device."
         common = f"Both use {names}." if names else f"{_NOTHING_SHARED}."
         return common, None
 
@@ -267,17 +267,17 @@ class Apart:
         if step is None:
             start, end, step = b, a, self.first_step(b, a)
         if step is None:
-            return "What lies between needs the one and is needed by the other.", None
+            return "An operation in between needs one and feeds the other.", None
         first, through = step
         middle = self.kernel_of((first,))
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
             f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
-            f"{words[2]} needs what comes of it: one kernel cannot wait for another in its middle."
+            f"{words[2]} needs its result: a kernel cannot wait for another one while it runs."
         )
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")
-            return text, f"Use an operator that Inductor has code for instead of {op}."
+            return text, f"Replace {op} by an operator that Inductor generates code for."
         is_product = middle is not None and middle.is_library and not middle.is_collective
         return text, _TEMPLATE if is_product else None
 
@@ -298,7 +298,7 @@ class Apart:
     def first_step(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str] | None:
         """The first node on the shortest way from `a` to `b`, with the buffer that leads there.
 
-        The scheduler's nodes stand in an order in which each comes after what it reads.
+        The scheduler's nodes are in topological order.
         """
         end = max((self._order.get(node, len(self._order)) for node in b), default=0)
         steps: dict[str, tuple[str, str] | None] = dict.fromkeys(a)
@@ -321,11 +321,11 @@ class Apart:
         for name in (pair.a, pair.b):
             partner = self._partners.get((pair.graph, name))
             if partner is not None:
-                return f"{name} was fused with {partner}; the pair was then no longer there."
-        return "A pair with more in common took one of them."
+                return f"{name} was fused with {partner}, after which the pair no longer existed."
+        return "One of them was fused in a pair with more common data."
 
 
 _TEMPLATE = (
-    "mode='max-autotune' may replace the library call by a generated template, which takes its "
-    "neighbours in."
+    "mode='max-autotune' may replace the library call by a generated template, which can fuse its "
+    "neighbours."
 )

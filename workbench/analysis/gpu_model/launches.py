@@ -1,4 +1,4 @@
-"""A model of what launches cost a call, and of what CUDA graphs save; it was not measured here.
+"""A model of the launch overhead of a call, and of the saving by CUDA graphs; not measured here.
 
 The CPU starts one kernel after the other and does not wait for them; the GPU runs them in order:
 
@@ -25,10 +25,10 @@ Where the defaults of `LaunchCosts` are from; each was measured on another machi
     graph_us     3.5  the CPU's part of a replay of 80 kernels: cuda.juliagpu.org/dev/usage/graphs
     shortest_us  0.9  the same replay: 70 µs for 80 small kernels
 
-Your host may take other times. That of an H100 (a virtual machine, torch 2.11) took 16 to 22 µs for
-each of 200 small kernels: a call was 3.2 to 4.3 ms, and 0.46 ms as one CUDA graph, 89 % less than
-the longer. The model, given the measured times of the kernels, says 1.5 ms and 0.43 ms, 71 % less.
-For a profiled call the notes put the measured time beside the model's.
+Your host may take longer. On the host of an H200 (torch 2.11), a call of 200 small kernels took
+4485 µs, 20.5 µs per launch, and 451 µs as one CUDA graph: 90 % less. With the measured times of the
+kernels, the model predicts 1483 µs and 73 % less (`tests/gpu/gpu.json`). For a profiled call the
+notes compare the measured time with the model's.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     import pandas
 
 _WHOLE = (
-    "compiled without CUDA graphs: counted as if the whole program were one; "
-    "mode='reduce-overhead' says which parts torch records"
+    "compiled without CUDA graphs, so the whole program counts as one graph; "
+    "mode='reduce-overhead' shows which parts torch records"
 )
-_LEAST = "no kernel was measured: their times are bounds, so what is saved is at most this"
-_SOME_LEAST = "some kernels were not measured: their times are bounds"
+_LEAST = "no kernel was measured: their times are roofline bounds, so this is the largest saving"
+_SOME_LEAST = "some kernels were not measured: their times are roofline bounds"
 _CPU = "CPU"
 _ON_CPU = "kernels on the CPU wait for the GPU and are not counted"
 
@@ -87,25 +87,25 @@ class _Clock:
 def launches(report: Report, costs: LaunchCosts) -> Launches:
     """The model for a compilation for a GPU.
 
-    Raises `UsageError` for a record without kernels on a GPU.
+    Raises `UsageError` for a report without kernels on a GPU.
     """
     if report.request.kind == KERNEL_LOG:
         raise UsageError(
-            f"{report.request.name} is what a log of kernels tells: it does not say what one call "
-            "launches, nor how long a kernel takes. frame('launches') counts those in the log."
+            f"{report.request.name} is a kernel log, without the launches of one call and without "
+            "times. Use frame('launches') for the launches in the log."
         )
     rows = list(_rows(report, costs))
     if report.request.kind == OWN_KERNEL and not any(row.device_us for row in rows):
         raise UsageError(
-            f"What {report.request.name} moves and computes is not known before it was run: "
-            "k.check(…) counts it."
+            f"The traffic and operations of {report.request.name} are not known yet; run "
+            "k.check(…) to count them."
         )
     devices = {node.device for node in report.scheduler_nodes if node.device}
     is_cpu = bool(devices) and all(device.startswith("cpu") for device in devices)
     if is_cpu or not any(row.device_us for row in rows):
         raise UsageError(
-            f"{report.request.name} has no kernels on a GPU, so there is nothing to launch. "
-            "Compile with target='h100' or another of wb.targets(); the GPU need not be here."
+            f"{report.request.name} has no GPU kernels to launch. Compile with target='h100' or "
+            "another of wb.targets(); you do not need the GPU."
         )
     parts = list(report.cuda_graphs)
     recorded = [part for part in parts if part.verdict == "recorded"]
@@ -131,7 +131,7 @@ def tell_kernels_of(report: Report) -> str:
     return tell_kernels(id for row in report.kernels for id in [row.id] * max(row.calls, 1))
 
 
-_TIMES = "expected the times of kernels in microseconds, at least one, each a finite number from 0"
+_TIMES = "expected kernel times in microseconds, at least one, each finite and not negative"
 
 
 def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
@@ -246,7 +246,7 @@ def _notes(rows: Sequence[KernelLaunch], is_recorded: bool) -> Iterator[str]:
 
 
 def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Iterator[str]:
-    """What a profile says of the call beside the model, and the most that a launch took."""
+    """The measured call compared with the model, and the longest possible launch."""
     call = read_measured_call(report)
     if call is None:
         return
@@ -254,8 +254,8 @@ def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Itera
         launch_us = number_text(call.call_us / len(simulated.rows) / 1e6, "seconds")
         yield (
             f"measured: {number_text(call.call_us / 1e6, 'seconds')} a call, "
-            f"{number_text(call.call_us / simulated.plain_us, 'amount')} times the model's; so a "
-            f"launch takes at most {launch_us} there with the rest of the call's Python"
+            f"{number_text(call.call_us / simulated.plain_us, 'amount')}× the model, or at most "
+            f"{launch_us} a launch, including the rest of the call's Python"
         )
     yield from call.notes
 

@@ -82,11 +82,11 @@ class Matrix(Presented):
         chosen = common[-1] if stage is None and common else stage
         if chosen is None or chosen not in common:
             missing = [f"{cell.target}: {cell.note}" for cell in cells if cell.note]
-            there = (
-                f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
-            )
+            there = f"choose one of: {', '.join(common)}" if common else "they share no stage"
             why = f" ({'; '.join(missing)})" if missing else ""
-            raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
+            raise UsageError(
+                f"{a} and {b} do not both have the {stage or 'code'} of {kernel}; {there}{why}."
+            )
         return Difference(kernel, chosen, a, b, left[chosen], right[chosen])
 
     @checked

@@ -150,7 +150,7 @@ def canonical(dtype: str) -> str:
     plain = dtype.removeprefix("torch.")
     name = "fp8" if plain.startswith("float8") else _TORCH_NAMES.get(plain, plain)
     if name not in DTYPES:
-        raise UsageError(f"There is no peak rate for {dtype!r}; take one of {', '.join(DTYPES)}.")
+        raise UsageError(f"{dtype!r} has no peak rate; choose one of {', '.join(DTYPES)}.")
     return name
 
 
@@ -258,7 +258,7 @@ def _unknown(kernel: Kernel) -> Iterator[str]:
         why = "the operations of a kernel that the user wrote are not known"
     else:
         why = f"the operations of {', '.join(kernel.ops) or kernel.name} are not known"
-    yield why if bytes_of(kernel) is None else f"{why}: the bound is that of its bytes"
+    yield why if bytes_of(kernel) is None else f"{why}, so the bound is that of its bytes"
 
 
 def _arithmetic(

@@ -1,6 +1,6 @@
-"""What was found in hand-written kernels that were run under watch."""
+"""The findings of instrumented runs of hand-written kernels."""
 
 DOORS = {
-    "kernel_check": "The answer of a check: in a sentence, as rows, and kept in a report.",
+    "kernel_check": "The result of a check: in a sentence, as rows, and in a report.",
 }
 """What other rooms import of this one."""

@@ -70,7 +70,7 @@ class KernelCheck(Presented):
         if not run:
             own = [case for case in self.cases if not case.by]
             reasons = dict.fromkeys(reason for case in own for reason in case.not_judged)
-            text = f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
+            text = f"Nothing was checked: {'; '.join(reasons) or 'there was no kernel'}."
             return " ".join(
                 (text, *(note for case in self.cases if case.by for note in case.notes))
             )
@@ -80,7 +80,7 @@ class KernelCheck(Presented):
         looked = ", ".join(dict.fromkeys(kind for case in run for kind in case.judged))
         notes = dict.fromkeys(note for case in self.cases for note in case.notes)
         lost = list(self._say_lost())
-        nothing = "Judged in part, nothing" if lost else "Nothing"
+        nothing = "Checked in part: nothing" if lost else "Nothing"
         untried = [note[note.index(UNTRIED) :] for note in notes if UNTRIED in note]
         rest = (note.partition(UNTRIED)[0].strip() for note in notes)
         first = f"{nothing} found in {who}, in {calls}."
@@ -110,7 +110,7 @@ class KernelCheck(Presented):
             return presenter().rows_frame([*self.faults, *lost], KernelFinding)
         if name == "cases":
             return presenter().rows_frame(self.cases, CheckedCase)
-        raise UsageError(f"There is no table {name!r}. Take one of: findings, cases.")
+        raise UsageError(f"Table {name!r} does not exist; choose 'findings' or 'cases'.")
 
     @checked
     def require(self, *, allow: Collection[str] = ()) -> KernelCheck:
@@ -133,7 +133,7 @@ class KernelCheck(Presented):
         names = list(dict.fromkeys(case.kernel for case in self.cases))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
         faults = plural(len(self.faults), "finding")
-        word = {True: "nothing found", False: faults, None: "not judged"}[self.ok]
+        word = {True: "nothing found", False: faults, None: "not checked"}[self.ok]
         calls = plural(sum(not case.by for case in self.cases), "call")
         return f"KernelCheck({who}, {calls}: {word})"
 
@@ -146,7 +146,7 @@ class KernelCheck(Presented):
         for case in self.cases:
             for reason in () if case.by else case.not_judged:
                 lost.setdefault(reason, []).append(case.case)
-        return [f"Not judged: {reason}." for reason in lost]
+        return [f"Not checked: {reason}." for reason in lost]
 
 
 def place_of(row: KernelFinding) -> str:
@@ -159,7 +159,7 @@ def place_of(row: KernelFinding) -> str:
 def add_check(
     report: Report, findings: Sequence[KernelFinding], cases: Sequence[CheckedCase]
 ) -> Report:
-    """The report with what was found; of a kernel that was checked before, only this."""
+    """The report with the findings, which replace earlier ones of the same kernels."""
     again = {case.kernel for case in cases}
     kept = [row for row in report.kernel_findings if row.kernel not in again]
     known = [row for row in report.checked_cases if row.kernel not in again]
@@ -171,6 +171,6 @@ def add_check(
 
 
 def read_check(report: Report) -> KernelCheck | None:
-    """What a report keeps of checks; None where no kernel was checked."""
+    """The checks that a report has; None if no kernel was checked."""
     cases = tuple(report.checked_cases)
     return KernelCheck(report, tuple(report.kernel_findings), cases) if cases else None

@@ -1,7 +1,7 @@
 """The configurations of one Triton kernel: which there are."""
 
 DOORS = {
-    "config_space": "Which configurations of a kernel there are.",
-    "triton_source": "What a compiler needs of a generated Triton source.",
+    "config_space": "The configurations of a kernel.",
+    "triton_source": "The parts of a generated Triton source that a compiler needs.",
 }
 """What other rooms import of this one."""

@@ -156,11 +156,11 @@ def find_division(source: TritonSource, config: Config) -> Division | None:
 
 
 def explain_wide_grid(grid: Sequence[int], gpu: Gpu) -> str | None:
-    """Why a GPU launches no grid of so many programs along x, y and z; None where it does."""
+    """Why a GPU cannot launch a grid of so many program instances; None if it can."""
     for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=False)):
         if size > most:
             its, limit = (number_text(number, "whole") for number in (size, most))
-            return f"part {axis} of its grid is {its}, and at most {limit} can be on {gpu.name}"
+            return f"axis {axis} of its grid is {its}, and {gpu.name} allows at most {limit}"
     return None
 
 
@@ -172,7 +172,7 @@ def _check(
             known = f"It has {', '.join(names)}." if names else "It has none."
             raise UsageError(f"{source.name} has no block size {name!r}. {known}")
         if not sizes or not all(isinstance(s, int) and s > 0 and s & (s - 1) == 0 for s in sizes):
-            raise UsageError(f"{name} is {list(sizes)}: block sizes are powers of two.")
+            raise UsageError(f"{name} is {list(sizes)}: block sizes must be powers of two.")
 
 
 def _check_numbers(name: str, numbers: Sequence[int]) -> None:
@@ -184,13 +184,13 @@ def check_launch_value(name: str, values: Iterable[int]) -> None:
     """Raise `UsageError` for a `num_warps` or `num_stages` above what any GPU takes."""
     most = _MOST_OF_LAUNCH.get(name)
     if most is not None and (above := [value for value in values if value > most]):
-        raise UsageError(f"{name} has {above[0]:,}: give values from 1 to {most}.")
+        raise UsageError(f"{name} has {above[0]:,}: pass values from 1 to {most}.")
 
 
 def _too_many(count: int) -> str:
     return (
-        f"{count} configurations are too many to compile, the most is {MOST}. Give fewer blocks, "
-        "warps or stages."
+        f"{count} configurations are more than the limit of {MOST}. Pass fewer blocks, warps or "
+        "stages."
     )
 
 
@@ -202,7 +202,7 @@ def _sizes(source: TritonSource, name: str, own: Sequence[Config]) -> tuple[int,
         least = _LEAST_OF_DOT if source.is_user_product else 1
         near = {near for size in mine for near in (size // 2, size, size * 2) if near >= least}
         if not near:
-            raise UsageError(f"Give sizes for {name} of {source.name}: none is known.")
+            raise UsageError(f"No size is known for {name} of {source.name}: pass some.")
         return tuple(sorted(near))
     most = _power(source.numels.get(_AXES.get(name, ""), max(usual)))
     if name == "BLOCK_K" and "K" in source.fixed:  # whether it divides K is written in the text

@@ -80,7 +80,7 @@ def read_source(text: str) -> TritonSource:
     )
     signature = triton.get("signature")
     if not isinstance(signature, dict):
-        raise UsageError(f"The source of {function.name} does not name the types of its arguments.")
+        raise UsageError(f"The source of {function.name} lacks the types of its arguments.")
     attributes = triton.get("configs") or [{}]
     integers = _integers(function)
     hints = {k: v for k, v in _literals(keywords.get("size_hints")).items() if isinstance(v, int)}
@@ -152,7 +152,7 @@ def _kernel(tree: ast.Module) -> tuple[ast.FunctionDef, ast.Call]:
                     continue
                 if ast.unparse(decorator.func).startswith(_HEURISTICS):
                     return node, decorator
-    raise UsageError("The source is no Triton kernel of Inductor: its decorator is missing.")
+    raise UsageError("The source is not an Inductor Triton kernel: its decorator is missing.")
 
 
 def _contiguous(keywords: Mapping[str, ast.expr], numels: Mapping[str, int | None]) -> str:

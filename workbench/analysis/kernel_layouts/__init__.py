@@ -1,6 +1,6 @@
 """Which warp, lane and register of a block hold which element of a tensor."""
 
 DOORS = {
-    "kernel_layout": "One layout: who holds an element, as a table and as a picture.",
+    "kernel_layout": "One layout: the holders of each element, as a table and a plot.",
 }
 """What other rooms import of this one."""

@@ -48,7 +48,7 @@ class Layout(Presented):
         size = " × ".join(map(str, row.shape)) or "1"
         return (
             f"{row.op} in line {row.line or '?'}: {size} elements, {row.registers} in each of "
-            f"{row.lanes} lanes of {row.warps} warps; {row.layout}."
+            f"{row.lanes} lanes of {row.warps} warps ({row.layout})."
         )
 
     def list_holders(self) -> Iterator[Holder]:
@@ -71,7 +71,7 @@ class Layout(Presented):
             0 <= n < size for n, size in zip(element, shape, strict=True)
         )
         if not inside:
-            raise UsageError(f"There is no element {list(element)}: the shape is {list(shape)}.")
+            raise UsageError(f"Element {list(element)} is outside the shape {list(shape)}.")
         return [holder for holder in self.list_holders() if holder.element == element]
 
     @checked
@@ -86,11 +86,11 @@ class Layout(Presented):
         Raises `UsageError` for a warp that the block does not have, and for more than two axes.
         """
         if not 0 <= warp < self.row.warps:
-            raise UsageError(f"There is no warp {warp}: the block has {self.row.warps}, from 0.")
+            raise UsageError(f"Warp {warp} does not exist: choose 0 to {self.row.warps - 1}.")
         if len(self.row.shape) not in (1, 2):
             raise UsageError(
-                f"A tensor of {plural(len(self.row.shape), 'axis', 'axes')} is not drawn: frame() "
-                "has its elements."
+                f"A tensor of {plural(len(self.row.shape), 'axis', 'axes')} cannot be plotted: use "
+                "frame() for its elements."
             )
         return presenter().plot(self, warp)
 
@@ -115,7 +115,7 @@ def find_layout(report: Report, rows: Sequence[KernelLayout], line: int | str, o
         return Layout(report, matching[0])
     of = ", ".join(dict.fromkeys(row.op for row in here))
     known = ", ".join(map(str, sorted({row.line for row in held if row.line})))
-    why = f"It has {of}." if here else f"Lines that have one: {known or 'none'}."
+    why = f"It has {of}." if here else f"Lines with a layout: {known or 'none'}."
     what = f" of an operation {op!r}" if op else ""
     raise UsageError(f"Line {line!r} has no layout{what} in registers. {why}")
 

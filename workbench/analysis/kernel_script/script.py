@@ -66,8 +66,8 @@ def _readers(parts: list[Buffer], own: set[str]) -> set[str]:
 
 
 _ON_A_GPU = (
-    "Run it on the GPU that it was compiled for; with TRITON_INTERPRET=1 in the environment it\n"
-    "runs on a CPU, by the interpreter of the package aot-workbench."
+    "Run it on the GPU that it was compiled for. With TRITON_INTERPRET=1 in the environment it\n"
+    "runs on a CPU, in the interpreter of the package aot-workbench."
 )
 
 _COARSE = ("torch.bfloat16", "torch.float16")
@@ -78,11 +78,11 @@ def kernel_script(report: Report, id: str) -> str:
     kernel = next((row for row in report.kernels if row.id == id), None)
     if kernel is None:
         ids = ", ".join(row.id for row in report.kernels) or "none"
-        raise UsageError(f"There is no kernel {id!r}; the kernels are: {ids}.")
+        raise UsageError(f"Kernel {id!r} does not exist; choose one of {ids}.")
     try:
         return _Script(report, kernel, together(report, kernel)).text()
     except UsageError as error:
-        raise UsageError(f"No script can be made of {id}: {str(error).rstrip('.')}.") from None
+        raise UsageError(f"{id} cannot become a script: {str(error).rstrip('.')}.") from None
 
 
 def write_build(name: str, source: str, products: str) -> str:
@@ -123,8 +123,8 @@ class _Script:
         self._results = {tensor.name: tensor.after for tensor in self._tensors if tensor.after}
         if not self._results:
             raise UsageError(
-                "what it writes is a part of a value, the rest of which other kernels compute: "
-                "eager has nothing to compare it with"
+                "it computes only a part of a value, and other kernels the rest, so eager has no "
+                "result to compare"
             )
 
     def text(self) -> str:
@@ -260,10 +260,10 @@ def _quoted(source: str) -> str:
 
 def _source(report: Report, kernel: Kernel) -> str:
     if kernel.language == "extern":
-        raise UsageError(f"{kernel.name} is a call of a library, which has no generated source")
+        raise UsageError(f"{kernel.name} is a library call without generated source")
     text = report.texts.get(kernel.text or "")
     if text is None:
-        raise UsageError("its source was not kept in the record")
+        raise UsageError("the report does not have its source")
     return text
 
 
@@ -272,7 +272,7 @@ def _wrapper(report: Report, kernel: Kernel) -> str:
     row = next((wrapper for wrapper in report.wrappers if wrapper.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if text is None:
-        raise UsageError("the program that calls it was not kept in the record")
+        raise UsageError("the report does not have the program that calls it")
     return text
 
 
@@ -283,7 +283,7 @@ def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     row = next((graph for graph in report.graphs if graph.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if row is None or text is None:
-        raise UsageError("the graph that it was made from was not kept in the record")
+        raise UsageError("the report does not have the graph that it was made from")
     return row.id, text
 
 
@@ -320,7 +320,7 @@ class KernelTensors:
         self._graph = graph
         if all(row.node is None for row in self._buffers.values()):
             raise UsageError(
-                "the record does not say which values its buffers hold: compile again with this "
+                "the report does not have the values of its buffers: compile again with this "
                 "version"
             )
         self._first: dict[str, str] = {}
@@ -334,7 +334,7 @@ class KernelTensors:
     def _tensor(self, name: str) -> KernelTensor:
         buffer = self._buffers.get(name)
         if buffer is None or buffer.dtype is None:
-            raise UsageError(f"the record does not hold the dtype of {name}")
+            raise UsageError(f"the report does not have the dtype of {name}")
         changed = self._changed(name)
         is_own = self._is_own(buffer)
         before, held = None, name
@@ -377,7 +377,7 @@ class KernelTensors:
             return self._buffers[name].node or ""  # what it holds in the end
         if name in self._graph.placeholders:
             return rows[-1].node or self._graph.stored_in(name) or ""
-        raise UsageError(f"the record does not say what {name} holds before it is changed in place")
+        raise UsageError(f"the report does not have the value of {name} before its in-place change")
 
     def _read(self, buffer: Buffer, *, needs_value: bool) -> str | None:
         """The node of a tensor that was there before."""
@@ -385,8 +385,8 @@ class KernelTensors:
             return None
         if buffer.node is None:
             raise UsageError(
-                f"it reads {buffer.name}, which is a part of a value: the rest of an operator "
-                "that was split over several kernels"
+                f"it reads {buffer.name}, a part of a value of an operator that was split over "
+                "several kernels"
             )
         return buffer.node
 
@@ -471,8 +471,8 @@ class WrapperCalls:
                 continue
             if name not in self.layouts:
                 raise UsageError(
-                    f"{kernel} is called with {argument}, whose size is symbolic or not written "
-                    "in the wrapper: compile with fixed sizes to make a script of it."
+                    f"{kernel} is called with {argument}, whose size is symbolic or not in the "
+                    "wrapper: compile with fixed sizes."
                 )
             yield name, self.layouts[name]
 
@@ -519,7 +519,7 @@ class PrintedGraph:
     def __init__(self, text: str):
         nodes = parse_graph(text)
         if not nodes:
-            raise UsageError("the record does not hold the text of its graph")
+            raise UsageError("the report does not have the text of its graph")
         self.placeholders = tuple(node.name for node in nodes if node.op == "placeholder")
         self._nodes: dict[str, TextNode] = {}
         for node in nodes:
@@ -563,15 +563,15 @@ class PrintedGraph:
         node = self._nodes.get(name)
         if node is None:
             raise UsageError(
-                f"its operators start from {name}, which the kernel is not given: it reads parts "
-                "of values that other kernels leave for it"
+                f"its operators start from {name}, but the kernel reads partial results of other "
+                "kernels instead"
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
-            raise UsageError(f"{name} is not an aten operator: eager has no result to compare with")
+            raise UsageError(f"{name} is not an aten operator, so eager has no result to compare")
         if _RANDOM.search(node.target):
             raise UsageError(f"{name} draws random numbers, which eager draws differently")
         if _OF_THE_GRAPH.search(node.code):
             raise UsageError(
-                f"{name} reads a constant of the graph, which the record does not hold"
+                f"{name} reads a constant of the graph, which the report does not have"
             )
         return node.inputs

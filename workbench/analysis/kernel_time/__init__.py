@@ -1,8 +1,8 @@
 """The time of a kernel on a GPU, its bound, its error and why: one function, several models."""
 
 DOORS = {
-    "kernel_time": "The one function that gives a kernel's time, and the launches that it knows.",
+    "kernel_time": "The modelled time of a kernel, for each kind of launch.",
     "inner_loop": "The loop of matrix instructions in machine code.",
-    "product_times": "The fitted parameters of products that a user wrote, and their tiles.",
+    "product_times": "The fitted parameters of hand-written matmuls, and their tiles.",
 }
 """What other rooms import of this one."""

@@ -1,4 +1,4 @@
-"""Parameters of the calibrated model: by generation of GPUs, with what they were fitted to."""
+"""Parameters of the calibrated model by GPU generation, with the GPUs that they were fitted to."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def choose_calibration(gpu: Gpu, calibrations: tuple[Calibration, ...] | None = 
     nearest = min(loaded, key=lambda one: _distance(gpu, catalogue[one.devices[0]]))
     return Choice(
         nearest,
-        f"no {gpu.architecture} GPU was measured: as if it were {_list_devices(nearest)}, error "
+        f"no {gpu.architecture} GPU was measured: modelled like {_list_devices(nearest)}, error "
         "not measured",
     )
 

@@ -49,10 +49,10 @@ class LibraryLaunch:
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A product or convolution of a library, whose kernel nobody knows yet.
+    """A library's matmul or convolution whose kernel is not known yet.
 
-    The library is taken to start the fastest of the kernels that the traces show; `may_take_tf32`
-    says whether it may compute float32 in TF32.
+    The library is assumed to launch the fastest of the kernels in the traces; `may_take_tf32` says
+    whether it may compute float32 in TF32.
     """
 
     name: str
@@ -95,7 +95,7 @@ def _time_known(work: Work, kernel: LibraryKernel, blocks: int | None, gpu: Gpu)
     bound = bound_kernel(kernel, work, gpu)
     bound_us = None if bound is None else bound.us
     if us is None:
-        why = work.reason or "what it moves and computes is not known"
+        why = work.reason or "its traffic and operations are not known"
         return KernelTime(None, bound_us, because=why)
     kind, error = name_kind(kernel, work), None
     is_known = is_fitted(kernel, work, choice.calibration)

@@ -21,9 +21,9 @@ that keeps too few bytes in flight cannot use the bandwidth. It holds the loss b
 a last round that is partly filled. What it does not see: caches between neighbouring blocks, bank
 conflicts, dependent loads, the order of instructions.
 
-Timed on an H200 (torch 2.11) for four kernels with 10 to 29 configurations, the model's first took
-1.00 to 2.95 times the fastest, the best of its first five 1.00 to 1.09 times
-(`tests/gpu/gpu.json`). Further down, the order says little.
+Measured on 4 Inductor kernels with 10 to 29 configurations (H200, torch 2.11): the top pick takes
+1.00–2.95× the best time, the best of the top 5 1.00–1.09× (`tests/gpu/gpu.json`). Further down, the
+order says little.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def time_loop(work: Work, launch: LoopLaunch, gpu: Gpu) -> KernelTime:
     _, rate = find_peak_rate(gpu, work.dtype or "float32", matrix=work.is_matrix)
     compute = (work.operations or 0) / (rate * 1e6) if rate else 0.0
     parts = {
-        "waiting for loads": rounds * division.trips * LATENCY_US,
+        "load latency": rounds * division.trips * LATENCY_US,
         "memory traffic": max(moved / dram, moved * fetched / dram / L2_OVER_DRAM),
         "arithmetic": compute * division.padding / balance,
         "spilling": 2 * launch.stack * threads * blocks / dram / L2_OVER_DRAM,

@@ -1,20 +1,21 @@
-"""How long a product of matrices takes in one configuration, by what its compiler made of it.
+"""The modelled time of a matmul in one configuration, from its machine code.
 
 Tiles go over the multiprocessors in waves, the last of them partly filled. A tile costs its begin,
-its steps along K and its end; a step, for the blocks that share a multiprocessor, the longest of
+its K-loop iterations and its end; an iteration, for the blocks that share a multiprocessor, the
+longest of
 
     issuing     instructions of the loop x warps of all these blocks / schedulers
     matrix      multiplications, rows padded to what an instruction takes / rate of the units
     intake      bytes of the tile's next rows and columns / bytes a clock from the L2
     shared      reads and writes of shared memory x bytes of each / bytes a clock
-    chain       what one block waits for itself: its own instructions in order, barriers, scales
-                that it loads, the matrix units
+    chain       serial work of one block: its instructions in order, barriers, loads of scales,
+                the matrix units
     latency     of the memory / stages in flight, longer for the share that comes from DRAM
 
 and the whole is never shorter than its bytes from DRAM. Longest is meant smoothly: two that are
-nearly as long cost more than one. Registers that a step stores because they do not fit, and loads
-again, come on top. Values that are stored once and only loaded again, such as addresses, cost the
-instructions that they are: configurations with many of those win on real GPUs.
+nearly as long cost more than one. Registers that an iteration spills and reloads come on top.
+Values that are stored once and only reloaded, such as addresses, cost their instructions:
+configurations with many of those win on real GPUs.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from workbench.plain_data import parse_toml
 from workbench.specs import Gpu
 
 FILE = "product_configs.toml"
-"""Where the parameters stand, in the data of `workbench.specs`."""
+"""The file of the parameters, in the data of `workbench.specs`."""
 _SMOOTH = 4
 _ROWS_OF_INSTRUCTION = {"warp group": 64, "tensor memory": 64}
 _LEAST_ROWS = 16
 _WARP = 32  # threads; a wavefront of 64 has one generation of instructions
 _BYTES_OF_ACCESS = 4  # times 128 bytes a clock: a warp's widest access of shared memory
 SPILLED = 55
-"""Clocks that a turn takes longer for each register it stores and loads again, on an H200."""
+"""Clocks that each spilled and reloaded register adds to a K-loop iteration, on an H200."""
 _SLOW_WAVE = 4  # clocks in which a SIMD of AMD issues one vector instruction of a wave
 _MANY = 400  # rows of an expert from which a mean stands for their distribution
 
@@ -85,8 +86,8 @@ class ProductTile:
 def load_parameters(*, experts: bool = False) -> Mapping[str, float]:
     """The parameters that were fitted: clocks, shares of a peak, bytes a clock.
 
-    Mixtures of experts have their own: with those of plain products the model ranks them worse than
-    a count of what won elsewhere.
+    MoE GEMMs have their own: with those of plain matmuls the model ranks them worse than a count
+    of the best configs on other GPUs.
     """
     content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
     section = parse_toml(content)["experts" if experts else "values"]
@@ -111,17 +112,17 @@ def count_tiles(experts: int, top: int, tokens: int, rows: int) -> tuple[float, 
 
 
 def count_programs(work: ProductWork, tile: ProductTile) -> float:
-    """The tiles of the whole."""
+    """The program instances: one for each tile."""
     return work.row_tiles * ceil(work.columns / tile.columns)
 
 
 def count_l2_bytes(work: ProductWork, tile: ProductTile) -> float:
-    """What all programs ask of the L2."""
+    """The L2 traffic of all program instances."""
     return count_programs(work, tile) * ceil(work.depth / tile.depth) * _count_taken(work, tile)
 
 
 def _count_taken(work: ProductWork, tile: ProductTile) -> int:
-    """Bytes that a step along K takes in."""
+    """Bytes that a K-loop iteration loads."""
     return (tile.rows * work.left_bytes + tile.columns * work.right_bytes) * tile.depth
 
 
@@ -142,7 +143,7 @@ def time_product(
         flight = latency / max(tile.stages - 1, 0.5)
         return {
             **{name: blocks * clocks for name, clocks in shared.items()},
-            "its own instructions, one after the other": alone,
+            "serial work within a block (instructions in order, barriers, scale loads)": alone,
             "memory latency": flight,
         }
 
@@ -159,7 +160,7 @@ def time_product(
     mhz = gpu.clock_mhz
     dram = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3 * parameters["dram"]) * mhz
     parts = time_step(resident if full else max(ceil(rest / gpu.sms), 1))
-    because = max(parts, key=parts.__getitem__) if dram < clocks else "bytes from DRAM"
+    because = max(parts, key=parts.__getitem__) if dram < clocks else "DRAM traffic"
     us = (_longest(clocks, dram) + parameters["start"]) / mhz
     moved_us = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3)
     bound_us = max(work.operations / (work.tflops * 1e6), moved_us)
@@ -169,7 +170,7 @@ def time_product(
 def _time_block(
     gpu: Gpu, work: ProductWork, tile: ProductTile, parameters: Mapping[str, float], intake: float
 ) -> tuple[dict[str, float], float]:
-    """Clocks of a step of one block on what blocks share, and of what it does in order."""
+    """Clocks of one block's K-loop iteration: on shared resources, and in order."""
     loop, way = tile.loop, tile.loop.way
     warps = tile.warps + (way == "tensor memory")  # one more warp asks for the products
     rate = work.tflops * 1e6 / gpu.sms / gpu.clock_mhz * parameters["matrix"]
@@ -180,9 +181,9 @@ def _time_block(
     issuing = (loop.instructions + parameters["conversion"] * loop.conversions) * warps
     issuing /= gpu.subpartitions * parameters["issue"]
     shared = {
-        "issuing instructions": issuing * (_SLOW_WAVE if way == "wave" else 1),
+        "instruction issue": issuing * (_SLOW_WAVE if way == "wave" else 1),
         "matrix units": matrix,
-        "bytes from the L2": intake / parameters["intake"],
+        "L2 traffic": intake / parameters["intake"],
         "shared memory": loop.shared * tile.warps * _BYTES_OF_ACCESS * parameters["shared"],
     }
     alone = parameters["barrier"] + loop.instructions * parameters["instruction"]

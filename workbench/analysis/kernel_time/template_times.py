@@ -21,7 +21,8 @@ from workbench.analysis.kernel_time.loop_times import L2_OVER_DRAM, START_US
 from workbench.analysis.kernel_time.modelled import KernelTime
 from workbench.specs import Gpu
 
-_LIBRARY = 0.9  # the share of the roofline that a library call is taken to reach
+_LIBRARY = 0.9  # the share of the roofline that a library call is assumed to reach
+_REACHED = f"assumed to reach {_LIBRARY * 100:g} % of the roofline"
 _FULL_TILE = 128 * 128
 _ENOUGH_LOADS = 4  # in flight on a multiprocessor, from which on latency is hidden
 _OTHER_REGISTERS = 40  # of a thread, beside its accumulators
@@ -72,7 +73,7 @@ class TemplateTile:
 def time_library_choice(work: TemplateWork, gpu: Gpu) -> KernelTime:
     """A library call among the choices of Inductor's autotuner."""
     bound_us = work.find_bound_us(gpu)
-    return KernelTime(bound_us / _LIBRARY + START_US, bound_us, because="90 % of the roofline")
+    return KernelTime(bound_us / _LIBRARY + START_US, bound_us, because=_REACHED)
 
 
 def time_template(work: TemplateWork, tile: TemplateTile, gpu: Gpu) -> KernelTime:
@@ -80,7 +81,7 @@ def time_template(work: TemplateWork, tile: TemplateTile, gpu: Gpu) -> KernelTim
     bound_us = work.find_bound_us(gpu)
     shared = (tile.m + tile.n) * tile.k * work.width * max(1, tile.stages)
     if shared > gpu.shared_per_block_optin:
-        why = "needs more shared memory than a block can have, by a model"
+        why = "needs more shared memory than a block can have, as modelled"
         return KernelTime(None, bound_us, because=why)
     threads = tile.warps * gpu.warp_size
     needed = tile.m * tile.n / threads + _OTHER_REGISTERS

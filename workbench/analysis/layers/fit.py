@@ -1,4 +1,4 @@
-"""Whether a call fits into a GPU: lines through the memory of two depths of a model."""
+"""Whether a call fits into a GPU: linear extrapolation of the memory of two depths of a model."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ AXES = {"batch": 0, "length": 1}
 _FAR = 2**20
 _SLIGHT = 0.002  # of the peak: such as a mask
 MISSING = (
-    "the context of the device and the workspaces of its libraries (some hundred MB), memory that "
-    "library calls take and give back, fragmentation"
+    "the device context and library workspaces (some hundred MB), memory that library calls "
+    "allocate and free, fragmentation"
 )
 MISSING_OF_STEP = f"{MISSING}, temporaries of the optimizer's step"
 
@@ -286,8 +286,8 @@ class Fit(LiveOnly, Presented):
         """
         if self.shape[AXES["length"]] == 1:
             raise UsageError(
-                f"The inputs {list(self.shape)} have one token, and how long its cache may be does "
-                "not follow from that: call fits with caches of two lengths."
+                f"The inputs {list(self.shape)} have one token, so the length of the KV cache is "
+                "unknown: call fits with caches of two lengths."
             )
         return self._largest("length")
 
@@ -353,7 +353,7 @@ class Fit(LiveOnly, Presented):
     def _source(self) -> str:
         depths = " and ".join(str(d.layers) for d in self.depths)
         is_compiled = self.layers in (d.layers for d in self.depths)
-        more = "" if is_compiled else f", extended to {self.layers}"
+        more = "" if is_compiled else f", extrapolated to {self.layers}"
         return f"counted at {depths} layers{more}"
 
     @cached_property
@@ -376,7 +376,7 @@ class Fit(LiveOnly, Presented):
         between = f"{number_text(least_us * 1e-6, 'seconds')} to "
         between += "?" if most_us is None else number_text(most_us * 1e-6, "seconds")
         how = ", error not measured" if most_us is None else ""
-        what = "Forward and backward take" if self.is_training else "A call takes"
+        what = "Forward and backward pass take" if self.is_training else "A call takes"
         return f" {what} {call} ({between}), modelled{how}."
 
     @checked
@@ -385,7 +385,7 @@ class Fit(LiveOnly, Presented):
         if name == "parts":
             return presenter().rows_frame(self.parts, FitPart)
         if name != "modules":
-            raise UsageError(f"There is no table {name!r}: ask for 'parts' or 'modules'.")
+            raise UsageError(f"Table {name!r} does not exist; choose 'parts' or 'modules'.")
         return presenter().rows_frame(rows_of(self.modules), LayerRow)
 
     def plot(self) -> Figure:

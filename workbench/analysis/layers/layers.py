@@ -1,4 +1,4 @@
-"""What modules hold at the peak, with the equal layers of a model as one."""
+"""The memory of modules at the peak, with the identical layers of a model as one."""
 
 from __future__ import annotations
 

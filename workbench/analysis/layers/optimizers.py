@@ -1,4 +1,4 @@
-"""What the state of an optimizer takes, from the parameters that it has to update."""
+"""The bytes of an optimizer's state, from the parameters that it updates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
 def name_optimizer(optimizer: str | float | None, moments: str) -> str:
     """What an optimizer that `state_bytes` takes is called."""
     if isinstance(optimizer, int | float):
-        return f"an optimizer of {optimizer} B a parameter"
+        return f"an optimizer of {optimizer} B per parameter"
     return f"{optimizer} ({moments})" if optimizer else "no optimizer"
 
 
@@ -54,8 +54,8 @@ def state_bytes(
     if count_elements is None:
         known = ", ".join(OPTIMIZERS)
         raise UsageError(
-            f"optimizer={optimizer!r} is unknown: pass one of {known}, None, or a number of bytes "
-            "for each element of a parameter, such as optimizer=8."
+            f"optimizer={optimizer!r} is unknown: pass one of {known}, None, or the bytes per "
+            "parameter element, such as optimizer=8."
         )
     return sum(map(count_elements, learned)) * size
 

@@ -32,7 +32,7 @@ _FEWER_OPERATIONS = ("winograd", "fft", "cgemm", "f2x3", "f3x2")
 
 @dataclass(frozen=True)
 class KernelBound:
-    """The least time of a kernel in µs, and what limits it; `compute_us` is None without a rate."""
+    """The roofline time of a kernel in µs, and its limit; `compute_us` is None without a rate."""
 
     us: float
     memory_us: float
@@ -45,7 +45,7 @@ class KernelBound:
 
 
 def bound_kernel(kernel: LibraryKernel, work: Work, gpu: Gpu) -> KernelBound | None:
-    """The least time of a kernel; None where nothing is known, or several share the work."""
+    """The roofline time of a kernel; None if nothing is known, or several share the work."""
     if work.launches > 1 or (work.bytes is None and work.operations is None):
         return None
     compute_us = find_compute_us(kernel, work, gpu)
@@ -139,12 +139,12 @@ def list_slow_reasons(
 
 
 def tell_float32(kernel: LibraryKernel, gpu: Gpu) -> Iterator[str]:
-    """A product that leaves out the matrix units."""
+    """A matmul that does not use the matrix units."""
     is_plain = kernel.input_dtype == "float32" and kernel.has_matrix_units is False
     if kernel.kind == "product" and is_plain and gpu.matrix.tf32:
         yield (
-            "a float32 product without TF32: it leaves out the matrix units; "
-            "torch.set_float32_matmul_precision('high') allows them"
+            "a float32 matmul without TF32 does not use the matrix units; "
+            "torch.set_float32_matmul_precision('high') enables them"
         )
 
 
@@ -156,7 +156,8 @@ def tell_generation(
     own = kernel.architecture
     if own is None or not _is_older(own, gpu):
         if cause is not None and kernel.alignment:
-            yield f"its loads take {kernel.alignment} at once (align{kernel.alignment}), {cause}"
+            wide = kernel.alignment
+            yield f"its loads are {wide} elements wide (align{wide}), {cause}"
         return
     if kernel.has_matrix_units is False:  # plain arithmetic is the same in every generation
         return
@@ -181,7 +182,7 @@ def _is_older(architecture: str, gpu: Gpu) -> bool:
 
 
 def _find_odd_size(kernel: LibraryKernel, work: Work, call: OperatorCall | None) -> str | None:
-    """The size, or the step of a factor, that keeps the loads of a product narrow."""
+    """The size, or the stride of an operand, that keeps the loads of a matmul narrow."""
     item = _ITEMSIZES.get(kernel.input_dtype or "")
     if item is None or kernel.alignment is None or work.product is None:
         return None
@@ -194,13 +195,13 @@ def _find_odd_size(kernel: LibraryKernel, work: Work, call: OperatorCall | None)
         if sizes[name] % multiple:
             size = sizes[name]
             padded = math.ceil(size / multiple) * multiple
-            kind = "is odd" if size % 2 else f"is no multiple of {multiple}"
-            return f"since {name} = {size:,} {kind}: pad to {padded:,}"
+            kind = "is odd" if size % 2 else f"is not a multiple of {multiple}"
+            return f"because {name} = {size:,} {kind}: pad to {padded:,}"
     return None
 
 
 def _list_inner(call: OperatorCall | None, sizes: dict[str, int]) -> Iterator[str]:
-    """The sizes along which the factors and the result lie in memory."""
+    """The contiguous dimensions of the operands and the result."""
     factors = [] if call is None else [t for t in call.all_tensors() if len(t.shape) in (2, 3)]
     if len(factors) >= 2:
         left, right = factors[-2:]
@@ -212,7 +213,7 @@ def _list_inner(call: OperatorCall | None, sizes: dict[str, int]) -> Iterator[st
 
 
 def tell_depth(kernel: LibraryKernel, work: Work) -> Iterator[str]:
-    """A sum too short for what is read and written around it."""
+    """A K loop too short for the reads and writes around it."""
     if kernel.kind != "product" or kernel.is_helper or work.product is None:
         return
     batch, m, n, k = work.product
@@ -220,19 +221,23 @@ def tell_depth(kernel: LibraryKernel, work: Work) -> Iterator[str]:
         step = kernel.tile[2] if kernel.tile and len(kernel.tile) > 2 else None
         steps = math.ceil(k / step) if step else None
         steps_text = (
-            "few steps" if steps is None else "one step" if steps == 1 else f"{steps} steps"
+            "few iterations"
+            if steps is None
+            else "one iteration"
+            if steps == 1
+            else f"{steps} iterations"
         )
-        yield f"K = {k} is short: {steps_text} of its loop for each tile of results"
+        yield f"K = {k} is short: {steps_text} of the K loop per output tile"
 
 
 def tell_waves(kernel: LibraryKernel, work: Work, gpu: Gpu) -> Iterator[str]:
-    """Tiles that do not fill the multiprocessors to the end."""
+    """Tiles whose last wave does not fill the multiprocessors."""
     tiles = count_tiles(kernel, work)
     if tiles is None or kernel.tile is None or kernel.tile[0] * kernel.tile[1] < _WHOLE_BLOCK:
         return
     if tiles < gpu.sms:
         if tiles <= _FILLED * gpu.sms:
-            yield f"{tiles} tiles for {gpu.sms} multiprocessors: the others wait"
+            yield f"{tiles} tiles for {gpu.sms} multiprocessors: the others are idle"
         return
     waves, last = divmod(tiles, gpu.sms)
     if last and waves < _FEW_WAVES and last <= _FILLED * gpu.sms:
@@ -273,7 +278,7 @@ def tell_rows(kernel: LibraryKernel, work: Work) -> Iterator[str]:
         return
     rows, length = work.rows
     if length < 1024 and rows > 1024:
-        yield f"one block for each row of {length} values: most of its threads have nothing to do"
+        yield f"one block for each row of {length} values: most of its threads are idle"
 
 
 _LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose|CNHW2NCHW|NCHW2CNHW")
@@ -282,14 +287,14 @@ _LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose|CNHW2NCHW|NCHW2C
 def tell_passes(kernel: LibraryKernel) -> Iterator[str]:
     """A pass that another way would not need."""
     if _LAYOUTS.search(kernel.name):
-        yield "it only converts a layout for a convolution: torch.channels_last saves it"
+        yield "it only converts a layout for a convolution: torch.channels_last avoids it"
     elif "collect_statistics" in kernel.name or "batch_norm_backward_reduce" in kernel.name:
-        yield "a pass of its own over the data, for the statistics alone"
+        yield "a separate pass over the data, only for the statistics"
     elif kernel.part == "split sum":
-        yield "it adds up the parts of a product that was split over K"
+        yield "it is the reduction of a split-K matmul"
 
 
 def tell_strides(kernel: LibraryKernel, work: Work) -> Iterator[str]:
     """Memory that is read across."""
     if work.is_strided and kernel.kind in ("elementwise", "copy", "reduction"):
-        yield "what it reads and what it writes lie along different dimensions in memory"
+        yield "it reads and writes along different dimensions in memory"

@@ -1,4 +1,4 @@
-"""What one call of an operator has to compute and to move, for each kernel that it starts."""
+"""Operations and traffic of one call of an operator, for each kernel that it launches."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def estimate_template(tensors: list[Tensor]) -> Work:
                 continue
             if result.shape == (left.shape[0], right.shape[1]):
                 return _describe_product(left, right, result)
-    return unknown("which of its inputs are factors, its shapes do not say")
+    return unknown("its shapes do not show which inputs are operands")
 
 
 def _describe_product(left: Tensor, right: Tensor, result: Tensor) -> Work:
@@ -358,7 +358,7 @@ def estimate_norm(call: OperatorCall, kernel: LibraryKernel) -> Work:
         return unknown(_NOT_RECORDED)
     source = inputs[0]
     if kernel.part == "helper" and not any(word in kernel.name for word in _WHOLE_SUMS):
-        return unknown("a small kernel of the norm: what it moves is not in its shapes")
+        return unknown("a small kernel of the norm, whose traffic is not in its shapes")
     is_sum = kernel.part in ("helper", "weight gradient")
     return Work(
         operations=source.numel,

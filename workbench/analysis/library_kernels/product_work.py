@@ -1,4 +1,4 @@
-"""Operations and bytes of products, convolutions and attention."""
+"""Operations and bytes of matmuls, convolutions and attention."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def estimate_product(call: OperatorCall, _kernel: LibraryKernel) -> Work:
     adds = call.base_name.rstrip("_") in _ADDING
     factors = _find_factors(call, 1 if adds else 0)
     if factors is None:
-        return unknown("the shapes of the factors were not recorded")
+        return unknown("the shapes of the operands were not recorded")
     left, right = factors
     if call.base_name == "linear":
         right = _transpose(right)
     sizes = _find_sizes(left, right)
     if sizes is None:
-        return unknown(f"{left.shape} and {right.shape} are no factors of a product")
+        return unknown(f"{left.shape} and {right.shape} are not operands of a matmul")
     batch, m, n, k = sizes
     added = call.tensor(0) if adds and call.value(3) != 0 else None
     written = batch * m * n * _find_result_size(call, left)
@@ -78,7 +78,7 @@ def estimate_grouped(call: OperatorCall, _kernel: LibraryKernel) -> Work:
     """`_grouped_mm`: rows of the first factor are shared out among the matrices of the second."""
     left, right = call.tensor(0), call.tensor(1)
     if left is None or right is None or len(left.shape) != 2 or len(right.shape) != 3:
-        return unknown("how the rows are grouped was not recorded")
+        return unknown("the grouping of rows was not recorded")
     m, k = left.shape
     n = right.shape[2]
     item = 2 if left.itemsize == 1 else left.itemsize
@@ -181,7 +181,7 @@ def estimate_convolution_backward(call: OperatorCall, kernel: LibraryKernel) -> 
         return unknown("transposed convolutions are not counted")
     part = kernel.part
     if part not in ("input gradient", "weight gradient"):
-        return unknown("which of the gradients a kernel computes, its name does not say")
+        return unknown("the kernel's name does not show which gradient it computes")
     forward = _describe_convolution(source, weight, gradient, call.value(4) or [])
     groups, pixels, channels, depth = forward.product or (1, 1, 1, 1)
     if part == "input gradient":
@@ -254,7 +254,7 @@ def estimate_attention(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         return unknown("the shapes of the attention were not recorded")
     packed = _SUMMED.get(call.base_name)
     if len(query.shape) != 4 or (packed is not None and call.tensor(packed) is not None):
-        return unknown("lengths of packed sequences are values, which no profile holds")
+        return unknown("a profile does not have the lengths of packed sequences")
     head, length = (2, 1) if is_third else (1, 2)
     heads, rows, columns = (
         query.shape[0] * query.shape[head],
@@ -277,7 +277,7 @@ def estimate_attention(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         is_matrix=True,
         product=(heads, rows, columns, query.shape[-1]),
         elements=query.numel,
-        reason="whether it is causal is not said: counted as if" if is_causal is None else None,
+        reason="assumed to be causal, which is not recorded" if is_causal is None else None,
     )
 
 

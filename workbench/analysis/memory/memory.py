@@ -236,7 +236,7 @@ class Memory(Presented):
         rows = [row for row in self.allocations if buffer == row.id or buffer in row.names]
         if not rows:
             raise UsageError(
-                f"No storage is called {buffer!r}: `.frame('allocations')` has their names."
+                f"Storage {buffer!r} does not exist: `.frame('allocations')` has the names."
             )
         peaks = [row.peak_without for row in rows if row.peak_without is not None]
         return min(peaks, default=self.peak)
@@ -248,7 +248,7 @@ class Memory(Presented):
         above = whole.bytes - whole.base_bytes
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
-            f"{bound} {number_text(whole.bytes, 'bytes')} live at once, "
+            f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak, "
             f"{number_text(above, 'bytes')} of it above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
@@ -283,9 +283,8 @@ class Memory(Presented):
         worst = max(self.scratch, key=self._hold_while)
         step = worst.step if self._hold_while(worst) >= self.peak else self.peaks[-1].step or 0
         where = self.timeline.kernels[step] or self.timeline.walk.steps[step].kernel
-        return (
-            f" Not counted: {words}: at most {number_text(self.most, 'bytes')} in all, at {where}."
-        )
+        most = number_text(self.most, "bytes")
+        return f" Not counted: {words} (with it at most {most}, at {where})."
 
     @checked
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -295,9 +294,9 @@ class Memory(Presented):
         """
         if self.measurer is None:
             raise UsageError(
-                f"{self.report.request.name} is a record, or compiled for another device "
-                f"({self.report.request.target}): memory is measured on the CPU only. What is "
-                "counted from its program is in .peaks; compile for 'cpu' to compare."
+                f"{self.report.request.name} is a report, or compiled for another device "
+                f"({self.report.request.target}): memory is measured only on the CPU. See .peaks "
+                "for counted values; compile for 'cpu' to compare."
             )
         return self.measurer(*args, **kwargs)
 
@@ -309,7 +308,8 @@ class Memory(Presented):
         """
         if table not in TABLES:
             raise UsageError(
-                f"There is no table {table!r}: {', '.join(TABLES)}.{suggest(table, TABLES)}"
+                f"Table {table!r} does not exist; choose one of {', '.join(TABLES)}."
+                f"{suggest(table, TABLES)}"
             )
         return presenter().rows_frame(self.rows(table), TABLES[table])
 
@@ -323,7 +323,7 @@ class Memory(Presented):
             "saved": self.saved,
         }
         if table not in tables:
-            raise UsageError(f"{table!r} is no table: expected one of {', '.join(tables)}.")
+            raise UsageError(f"Table {table!r} does not exist; choose one of {', '.join(tables)}.")
         return tables[table]
 
     def plot(self) -> matplotlib.figure.Figure:

@@ -29,7 +29,7 @@ BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
 COUNTED_WITH_HOOKS = f"{COUNTED}, and by the rules of torch 2.13 for the hooks of fully_shard"
-_SCRATCH = "memory that library calls take and give back while they run"
+_SCRATCH = "memory that library calls allocate and free while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
 
@@ -65,7 +65,7 @@ def read_eager_peak(report: Report, base: int) -> MemoryPeak | None:
     if row is None:
         return None
     tensors = plural(row.unsized, "tensor")
-    unsized = f"; {tensors} whose size data decide" if row.unsized else ""
+    unsized = f"; {tensors} with data-dependent sizes" if row.unsized else ""
     missing = f"{row.missing}{unsized}"
     return MemoryPeak(
         "eager", base + row.bytes, base, None, None, row.operator, missing, row.source
@@ -79,7 +79,7 @@ def explain_no_eager(report: Report) -> str:
     if SHARDS in report.extra:
         return "eager is not counted for a model of fully_shard: it would hold whole parameters"
     return report.why_missing(_EAGER) or (
-        "eager's peak was not counted: .memory(eager=True) of what aot_compile returned counts it"
+        "eager's peak was not counted; .memory(eager=True) on the result of aot_compile counts it"
     )
 
 
@@ -154,9 +154,9 @@ class _Peaks:
 BLOCK, SMALL, SMALL_SEGMENT = 512, 1 << 20, 2 << 20
 LARGE, LARGE_SEGMENT, STEP = 10 << 20, 20 << 20, 2 << 20
 MODEL = (
-    "reserved bytes by a model of torch's caching allocator with its default options, in a process "
-    "that runs this call alone, without the context of the device, workspaces of libraries, "
-    "expandable segments, several streams and what is given back where the device is full"
+    "reserved bytes, modelled for torch's caching allocator with default options. Not modelled: "
+    "device context, library workspaces, expandable segments, several streams, frees on a full "
+    "device, other calls"
 )
 """Where reserved bytes come from, and what they leave out."""
 

@@ -26,9 +26,9 @@ _ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
 _BACKWARD = f"{_ATTENTION}_backward"
 _NAMES = {
     _ATTENTION: "attention",
-    _BACKWARD: "the backward of attention",
+    _BACKWARD: "the backward pass of attention",
     "convolution": "convolution",
-    "convolution_backward": "the backward of convolution",
+    "convolution_backward": "the backward pass of convolution",
 }
 _FLOAT = 4
 _ROWS = ((768, 256), (192, 64), (0, 32))  # from so many positions on, so many are one piece
@@ -287,13 +287,12 @@ def describe_scratch(rows: tuple[Scratch, ...], *, on_cpu: bool) -> str:
             by_operator[row.operator] = max(by_operator.get(row.operator, 0), row.bytes)
     open_ = dict.fromkeys(row.operator for row in rows if row.bytes is None)
     parts = [
-        f"{name} on this CPU takes up to {number_text(most, 'bytes')} more while it runs"
+        f"{name} allocates up to {number_text(most, 'bytes')} more on this CPU while it runs"
         for name, most in by_operator.items()
     ]
     if open_:
         where = "" if on_cpu else " on the GPU"
         *first, last = open_
         names = f"{', '.join(first)} and {last}" if first else last
-        verb = "takes" if len(open_) == 1 else "take"
-        parts.append(f"what {names} {verb}{where} while running is not known")
+        parts.append(f"temporary memory of {names}{where} is not known")
     return "; ".join(parts)

@@ -83,15 +83,15 @@ def timeline(report: Report) -> Timeline:
     ).read()
     if not whole.walk.steps:
         raise UsageError(
-            f"{report.request.name} runs no kernel: it gives back what it was given, or views of "
-            "it, and allocates nothing."
+            f"{report.request.name} runs no kernel: it returns its inputs or views of them, and "
+            "allocates nothing."
         )
     return whole
 
 
 _UNREADABLE = (
-    "The generated program of {} has no function in Python or C++ that could be read for its "
-    "memory: compile it with aot_compile and the backend 'inductor'."
+    "The memory of {} is not known: its generated program has no Python or C++ function that can "
+    "be read. Compile it with aot_compile and the backend 'inductor'."
 )
 
 
@@ -115,27 +115,27 @@ def explain_unknown_memory(report: Report) -> str | None:
     wrappers = tuple(report.wrappers)
     if not wrappers:
         return (
-            f"{name} has no generated program in its record, so nothing is known of its memory: "
-            "compile with the backend 'inductor' and capture='full'."
+            f"The memory of {name} is not known: its report has no generated program. Compile with "
+            "the backend 'inductor' and capture='full'."
         )
     passes = [wrapper.is_backward for wrapper in wrappers]
     if passes not in ([False], [False, True]):
         return (
-            f"The record of {name} has {_programs(passes)}, and memory is that of one compilation "
-            "(a forward, or a forward and its backward): ask for the report of one, such as "
-            "s.report('0/1') of a session, or compile it with aot_compile."
+            f"The report of {name} has {_programs(passes)}, and memory is counted for one "
+            "compilation. Use the report of one, such as s.report('0/1') of a session, or compile "
+            "it with aot_compile."
         )
     if report.extra.get(BLOCKS) and SHARDS not in report.extra:
         return (
-            f"The record of {name} does not say what a rank holds of the parameters that "
-            "fully_shard took apart: compile it again with this version."
+            f"The report of {name} does not have the shard sizes of fully_shard: compile it again "
+            "with this version."
         )
     if why := report.extra.get(SHARDS, {}).get("why_unknown"):
         return f"The memory of {name} is not known. {why}"
     if any(wrapper.text is None or wrapper.text not in report.texts for wrapper in wrappers):
         return (
-            f"The record of {name} has no text of its generated program, so nothing is known of "
-            "its memory: compile it again with capture='full'."
+            f"The memory of {name} is not known: its report lacks the text of the generated "
+            "program. Compile it again with capture='full'."
         )
     texts = [report.texts[wrapper.text or ""] for wrapper in wrappers]
     if not all(is_python_program(text) or is_cpp_program(text) for text in texts):
@@ -231,18 +231,18 @@ class _Reader:
         if self._shards is not None:
             self._notes += self._shards.list_notes()
         if any(program.is_sized_by_hint for program in self._programs):
-            self._notes.append("sizes that were left open are those of the call that was compiled")
+            self._notes.append("dynamic sizes are those of the compiled call")
         if any(program.branches for program in self._programs):
-            self._notes.append("what branches and loops that are chosen at run time allocate")
+            self._notes.append("memory of branches and loops that are chosen at run time")
         calls = sum(program.calls for program in self._programs)
         if calls:
             self._notes.append(
-                f"what {plural(calls, 'call')} of parts that were compiled once hold while they run"
+                f"temporary memory of {plural(calls, 'call')} of parts that were compiled once"
             )
         unread = sum(program.unread for program in self._programs)
         if unread:
             self._notes.append(
-                f"what {plural(unread, 'line')} of the program say that are not read"
+                f"memory of {plural(unread, 'line')} of the program that could not be read"
             )
         devices = list_devices(self._report)
         if len(devices) > 1:
@@ -305,16 +305,12 @@ class _Reader:
 
 
 _NO_SHARD = (
-    "{}, a parameter of {}, is in no group of fully_shard that was read, and not outside them "
-    "either. Its memory cannot be counted: compile it again with this version."
+    "The memory of {}, a parameter of {}, cannot be counted: its fully_shard group is unknown. "
+    "Compile it again with this version."
 )
-_BETWEEN = (
-    "what callers hold of a block while it runs: its inputs in inference, gradients of its outputs"
-)
+_BETWEEN = "memory that callers of a block hold: its inputs in inference, gradients of its outputs"
 _STREAMS = "memory that the allocator keeps for each stream of the hooks"
-_MIXED = (
-    "the order of blocks for {} of its {} kernels, which were compiled behind those of later blocks"
-)
+_MIXED = "the block order of {} of its {} kernels, which were compiled after those of later blocks"
 
 
 class _Shards:
@@ -372,9 +368,9 @@ class _Shards:
         expected = [call.kernel.id for call in own.calls] if own is not None else []
         if own is None or Counter(expected) != Counter(kernels):
             raise UsageError(
-                f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}; "
-                f"blocks are known for {len(expected)} of them. Its memory depends on hooks "
-                "between blocks, and cannot be counted."
+                f"The memory of {self._report.request.name} cannot be counted: it depends on hooks "
+                f"between blocks, and the blocks are known for only {len(expected)} of "
+                f"{plural(len(kernels), 'call')}."
             )
         order = order_calls(program.events, [id or "" for id in kernels], own.calls)
         self._late += order.late

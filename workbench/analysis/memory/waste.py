@@ -92,8 +92,8 @@ def _more_often(
         times, node = count // per_call, own[name][0]
         if times > 1 and node.bytes:
             text = (
-                f"{kernel.id} evaluates {name} {times} times for each element, once in each of its "
-                f"loops: to keep the result would take {number_text(node.bytes, 'bytes')}."
+                f"{kernel.id} evaluates {name} {times} times per element, once in each of its "
+                f"loops. Storing the result would take {number_text(node.bytes, 'bytes')}."
             )
             place = node.id, node.file, node.line
             yield MemoryRemark(
@@ -145,7 +145,7 @@ def _converted(
     yield _remark(
         usage,
         "converted weight",
-        f"{weight.value} is of type {source.dtype}; each call copies it to {node.dtype}, which "
+        f"{weight.value} is {source.dtype}, and each call converts it to {node.dtype}, which "
         f"takes {size}.",
         row,
         row.bytes,
@@ -189,12 +189,13 @@ def _held_by_parts(usage: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[Me
         if row.kind not in ("output", "saved for backward", "gradient") or not size:
             continue
         if row.bytes >= _MUCH * size:
-            what = "the backward needs" if row.kind == "saved for backward" else "is returned"
+            is_saved = row.kind == "saved for backward"
+            what = "The backward pass needs" if is_saved else "It returns"
             yield _remark(
                 usage,
                 "part holds the whole",
-                f"Of {row.value} {what} a part of {number_text(size, 'bytes')}, a view that keeps "
-                f"all {number_text(row.bytes, 'bytes')} of it alive.",
+                f"{what} only {number_text(size, 'bytes')} of {row.value}, in a view that keeps "
+                f"all {number_text(row.bytes, 'bytes')} live.",
                 row,
                 row.bytes - size,
             )

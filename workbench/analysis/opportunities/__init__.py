@@ -1,8 +1,8 @@
-"""What to change in a compilation: rules over its record, each with a saving and its source."""
+"""What to change in a compilation: rules over its report, each with a saving and its source."""
 
 DOORS = {
-    "opportunity": "One thing to change, and what trying it has saved.",
-    "rehearsed_cures": "What became of the cures of graph breaks that were rehearsed.",
-    "rules": "Every rule, and what all of them find in a record.",
+    "opportunity": "One change, and what trying it saved.",
+    "rehearsed_cures": "The results of rehearsed fixes of graph breaks.",
+    "rules": "Every rule, and all that they find in a report.",
 }
 """What other rooms import of this one."""

@@ -90,7 +90,7 @@ def _filled(value: ast.expr, assigned: Mapping[str, ast.expr]) -> ast.expr:
 def _attention_in(
     value: ast.expr, assigned: Mapping[str, ast.expr]
 ) -> tuple[ast.expr, _Attention] | None:
-    """The product of a softmax with values inside of an expression."""
+    """The matmul of a softmax with values within an expression."""
     for node in ast.walk(value):
         sides = _product(node) if isinstance(node, ast.expr) else None
         if sides is None:
@@ -118,7 +118,7 @@ def _product(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _softmax(node: ast.expr) -> ast.expr | None:
-    """What the softmax over the last dimension is of."""
+    """The argument of the softmax over the last dimension."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     if node.func.attr != "softmax":
@@ -136,7 +136,7 @@ def _softmax(node: ast.expr) -> ast.expr | None:
 
 
 def _scores(node: ast.expr) -> tuple[str, str, str | None, str] | None:
-    """Queries, keys, mask and scale of scores; an added mask stands outside of the scale."""
+    """Queries, keys, mask and scale of scores; an added mask is not scaled."""
     mask = None
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="masked_fill"), args=[where, fill]):
@@ -158,7 +158,7 @@ def _inverted(node: ast.expr) -> ast.expr:
 
 
 def _scaled(node: ast.expr) -> tuple[str, str, str] | None:
-    """Queries, keys and what their product is multiplied with."""
+    """Queries, keys and the factor of their matmul."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             for inner, factor in ((left, right), (right, left)):

@@ -14,13 +14,13 @@ from workbench.analysis.source.recompile_reasons import Reason, list_changes, re
 from workbench.report import Break
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
-_NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in the record"
+_NO_NUMBER = "nothing: the code between the parts of a broken graph is not in the report"
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
-    """Every graph break for which a rewrite or a cure is known, else torch's hint."""
+    """Every graph break with a known rewrite or fix, or with torch's hint."""
     rewrites = [(item, rewrite_of(facts.report, item)) for item in facts.report.breaks]
-    mended: dict[Cure, list[str]] = {}  # breaks that one rewrite mends are one
+    mended: dict[Cure, list[str]] = {}  # breaks that one rewrite fixes are one
     for item, rewrite in rewrites:
         if rewrite is not None:
             mended.setdefault(rewrite, []).append(item.kind)
@@ -34,7 +34,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 facts,
                 item,
                 kind="rewrite",
-                text=f"{rewrite.title}: the graph breaks here ({here}). {rewrite.why}",
+                text=f"{rewrite.title}: this removes a graph break ({here}). {rewrite.why}",
                 sure="likely",
                 before=rewrite.change.before,
                 after=rewrite.change.after,
@@ -48,7 +48,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 facts,
                 item,
                 kind="break cure",
-                text=f"Mend the graph break ({item.kind}): {what}",
+                text=f"Fix the graph break ({item.kind}): {what}",
                 after=() if cure is None else tuple(cure.change.code.split("\n")),
                 sure="possible",
                 line=item.line,
@@ -63,8 +63,8 @@ def _break(facts: Facts, item: Break, **more: object) -> Opportunity:
 
 
 def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
-    """Every cause that had a function compiled again, with the line that changes the value."""
-    # a guard that several earlier variants have is one cause: their values stand in order
+    """Every cause of a recompilation, with the line that changes the value."""
+    # a guard that several earlier variants have is one cause: their values are in order
     spent = {
         phase.compile_id: phase.duration_s for phase in facts.report.phases if phase.depth == 0
     }
@@ -92,16 +92,16 @@ def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="recompiled",
             kind="recompile cause",
-            text=f"{function} was compiled again: {cure[0]}{blamed}"
-            + (f" That took {took:.1f} s." if took else ""),
+            text=f"{cure[0]} {function} was recompiled{f' in {took:.1f} s' if took else ''} "
+            f"because {cure[1]}.{blamed}",
             sure="likely",
-            source="measured: the time of that compilation, once a process"
+            source="measured: the time of that compilation, once per process"
             if took
-            else "counted: one compilation less in each process",
+            else "counted: one compilation less per process",
             file=file,
             line=line,
             line_id=None if here is None else here[0],
-            after=(cure[1],),
+            after=(cure[2],),
         )
 
 
@@ -116,13 +116,14 @@ def _find_changed(facts: Facts, source: str) -> tuple[str, int, str] | None:
     return changes.pop() if len(changes) == 1 else None
 
 
-def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
+def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str, str] | None:
+    """What to do, why the function was recompiled, and the code to write."""
     reason = next((candidate for candidate in reasons if candidate.dim is not None), reasons[0])
     name = reason.source
     if reason.dim is not None:
         return (
-            f"dimension {reason.dim} of {reason.tensor} had another size. Compiled with sizes that "
-            "vary from the start, one code serves all of them.",
+            "Compile with dynamic=True: one specialization then covers all sizes.",
+            f"dimension {reason.dim} of {reason.tensor} had another size",
             f"torch.compile({'model' if '.' in function else function}, dynamic=True)",
         )
     values = [entry.expected for entry in sorted(reasons, key=lambda entry: _number(entry.against))]
@@ -130,8 +131,8 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
     if reason.kind == "value" and is_number and _NAME.fullmatch(name):
         before = f", after {' → '.join(dict.fromkeys(values))}"
         return (
-            f"the number {name} had another value{before}, and is a constant of the code. As a "
-            "tensor it is an input.",
+            f"Pass {name} as a tensor, which is an input and not a constant.",
+            f"the number {name} had another value{before}",
             f"{name} = torch.tensor({name})",
         )
     return None

@@ -1,4 +1,4 @@
-"""Copies that could be left out: of a matrix before a product, into another memory format."""
+"""Avoidable copies: of a matrix before a matmul, into another memory format."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from workbench.report import Buffer, Kernel
 _COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))
 _PRODUCTS = frozenset(("mm", "addmm"))
 _COPYING = re.compile(r"\.(contiguous|clone)\(\)")
-_COUNTED = "counted: the bytes that the copying kernels move"
+_COUNTED = "counted: the traffic of the copying kernels"
 _STAYS = 0.5
-"""Of a copy's measured time, what stays at the most: its reading, which is then the product's."""
+"""The share of a copy's measured time that stays at most: reading, which the matmul then does."""
 
 
 def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
-    """A matrix that `.contiguous()` or `.clone()` copies only for a product, which takes any."""
+    """A matrix that `.contiguous()` or `.clone()` copies only for a matmul, which needs no copy."""
     for kernel in facts.kernels:
         node = _copy(facts, kernel)
         moved = count_moved_bytes(kernel)
@@ -32,7 +32,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             continue
         name = calls[0][0]
         stays = (
-            "; at the low end half of it stays, as the product reads the matrix in place of it"
+            ", at the low end half of it, because the matmul reads the matrix instead"
             if facts.is_measured([kernel])
             else ""
         )
@@ -40,8 +40,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="copied-matrix",
             kind="rewrite",
-            text=f"Leave {name} out: it writes a copy that only a product reads, and a product "
-            "takes the matrix as it lies in memory.",
+            text=f"Leave {name} out: only a matmul reads the copy, and a matmul takes any strides.",
             sure="likely",
             source=_COUNTED + facts.time_source([kernel]) + stays,
             kernels=(kernel.id,),
@@ -57,7 +56,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _copy(facts: Facts, kernel: Kernel) -> NodeFacts | None:
-    """The copy that a kernel is, where it is of a matrix that lies densely and goes to products."""
+    """The copy that a kernel is, if it copies a dense matrix for matmuls."""
     if not kernel.is_generated or not {base(op) for op in kernel.ops} <= _COPIES:
         return None
     nodes = [node for node in facts.nodes_of(kernel) if base(node.target) == "clone"]
@@ -77,7 +76,7 @@ def _is_product(kernel: Kernel) -> bool:
 
 
 def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
-    """Matrices that are copied with more rows or columns, as a GPU's matrix units want them."""
+    """Matrices that are copied with padded rows or columns, for a GPU's matrix units."""
     padding = [kernel for kernel in facts.kernels if _is_padding(facts, kernel)]
     moved = sum(count_moved_bytes(kernel) or 0 for kernel in padding)
     if not moved:
@@ -87,11 +86,10 @@ def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="padded-matrix",
         kind="padding",
-        text="Give the matrices rows and columns whose bytes are multiples of 16 (8 numbers in "
-        "bfloat16): each call copies them with zeros around them, because matrix units load whole "
-        "chunks of that size.",
+        text="Choose sizes whose rows and columns are multiples of 16 bytes (8 elements in "
+        "bfloat16). Each call now pads the matrices with zeros for the GPU's matrix units.",
         sure="likely",
-        source="counted: the bytes that the padding kernels move" + facts.time_source(padding),
+        source="counted: the traffic of the padding kernels" + facts.time_source(padding),
         kernels=tuple(kernel.id for kernel in padding),
         **facts.place(n for k in readers.values() for n in facts.nodes_of(k)),
         saved_bytes_low=moved,
@@ -103,7 +101,7 @@ def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _is_padding(facts: Facts, kernel: Kernel) -> bool:
-    """Whether a kernel only pads, for products, and its line does not ask for it: Inductor does."""
+    """Whether a kernel only pads, for matmuls, by Inductor's choice and not by its line."""
     if facts.gpu is None or {base(op) for op in kernel.ops} != {"constant_pad_nd"}:
         return False
     written = facts.written(kernel)
@@ -116,7 +114,7 @@ def _is_padding(facts: Facts, kernel: Kernel) -> bool:
 
 
 def find_channels_last(facts: Facts) -> Iterator[Opportunity]:
-    """Images and weights that are rearranged in every call for the convolutions that read them."""
+    """Images and weights that every call converts for the convolutions that read them."""
     kernels, total, images = _rearranged(facts)
     if not images:
         return
@@ -124,17 +122,16 @@ def find_channels_last(facts: Facts) -> Iterator[Opportunity]:
     back = _turned_back(facts)
     source, high = "", facts.microseconds(total, kernels)
     if back and high is not None and facts.is_measured((*kernels, *back)):
-        source = "; at the high end also what gives the convolutions' results as outputs, in the "
-        source += "format of eager's"
+        source = ", at the high end with the kernels that convert outputs to eager's format"
         high += sum(kernel.time_us or 0.0 for kernel in back)
     yield Opportunity(
         id="",
         rule="channels-last",
         kind="layout",
-        text="Keep model and images in torch.channels_last: the convolutions take images whose "
-        "channels lie together, so each call first rearranges its image and the weights.",
+        text="Keep model and images in torch.channels_last (NHWC). The convolutions use it, so "
+        "each call first converts its image and the weights.",
         sure="likely",
-        source="counted: the bytes of the inputs that are copied, read and written"
+        source="counted: the converted inputs, read and written"
         f"{facts.time_source(kernels)}{source}",
         kernels=tuple(kernel.id for kernel in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),

@@ -1,4 +1,4 @@
-"""Numbers that are wider than they need to be: float64 that creeps in, float32 on a GPU."""
+"""Dtypes that are wider than necessary: float64 that creeps in, float32 on a GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MULTIPLYING = ("mm", "addmm", "bmm", "baddbmm", "convolution", "scaled_dot_prod
 
 
 def find_float64(facts: Facts) -> Iterator[Opportunity]:
-    """Results in double precision although no input is."""
+    """Results in float64 although no input is."""
     wide = [(b, w, r) for b, w, r in facts.buffers if b.dtype == "float64"]
     if not wide or any(b.kind in ("input", "constant") for b, _, _ in wide):
         return
@@ -51,12 +51,11 @@ def find_float64(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="float64-creeps-in",
         kind="rewrite" if can_write else "dtype",
-        text=f"Make float32 numbers in {lines}: no input is float64, but they are, and so is all "
-        "that is computed with them, in twice the memory and with half as many numbers in each "
-        f"instruction: up to half of the time of {plural(len(kernels), 'kernel')} on a CPU, more "
-        "on a GPU. Results become float32.",
+        text=f"Use float32 in {lines}. No input is float64, but these values are, and so is all "
+        "that is computed with them. Results become float32. It may save up to half of the time "
+        f"of {plural(len(kernels), 'kernel')} on a CPU, more on a GPU.",
         sure="likely",
-        source=f"counted: half of what float64 buffers are written and read{source}",
+        source=f"counted: half of the traffic of float64 buffers{source}",
         kernels=tuple(kernels),
         **facts.place([first]),
         saved_bytes_low=saved,
@@ -95,7 +94,7 @@ def _time_of_single(
     gpu = _gpu(facts)
     if facts.is_measured(kernels):
         half = sum(kernel.time_us or 0.0 for kernel in kernels) / 2
-        return low, max(high or 0.0, half), f"{source}; at the high end half of their time"
+        return low, max(high or 0.0, half), f"{source}, at the high end half of their time"
     if gpu is None or high is None:
         return low, high, source
     by_id = {kernel.id: kernel for kernel in kernels}
@@ -113,7 +112,7 @@ def _time_of_single(
             matrix=is_product,
         )
         gain += max(0.0, row.bound_us - there.time_us) * max(kernel.calls, 1)
-    more = f"; at the high end the bounds in float64 less those in float32 on {gpu.title}"
+    more = f", at the high end the bounds in float64 less those in float32 on {gpu.title}"
     return low, max(high, gain), f"{source}{more if gain > high else ''}"
 
 
@@ -125,7 +124,7 @@ def _widens(facts: Facts, node: NodeFacts) -> bool:
 
 
 def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
-    """Float32 on a GPU, where bfloat16 halves the memory and products run on faster units."""
+    """Float32 on a GPU, where bfloat16 halves the memory and matmuls run on faster units."""
     gpu = _gpu(facts)
     rows = {row.kernel: row for row in facts.report.own_roofline}
     concerned = [k for k in facts.kernels if not k.is_backward]
@@ -152,12 +151,11 @@ def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="half-precision",
         kind="dtype",
-        text="Compute in bfloat16: the tensors take half the memory of float32, and products run "
-        "on the GPU's faster units; results keep 8 bits.",
+        text="Compute in bfloat16: tensors take half the memory of float32, and matmuls run on the "
+        "GPU's faster units. Results keep 8 bits of precision.",
         sure="possible",
-        source="counted: half of what float32 buffers are written and read, without the inputs at "
-        "the low end; time: from these bytes at the low end, to the bounds in bfloat16 on "
-        f"{gpu.title}",
+        source="counted: half of the traffic of float32 buffers, at the low end without the "
+        f"inputs. Time: from that of these bytes to the bounds in bfloat16 on {gpu.title}",
         kernels=tuple(k.id for k in concerned),
         saved_bytes_low=own // 2,
         saved_bytes_high=whole // 2,
@@ -169,7 +167,7 @@ def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _half_us(row: KernelRoofline, gpu: Gpu, kernel: Kernel) -> float | None:
-    """The bound of one call of a kernel with half the bytes, its products in bfloat16."""
+    """The bound of one call of a kernel with half the bytes, its matmuls in bfloat16."""
     if row.moved_bytes is None:
         return None
     product = _multiplies(kernel)
@@ -188,7 +186,7 @@ def _multiplies(kernel: Kernel) -> bool:
 
 
 def find_tf32(facts: Facts) -> Iterator[Opportunity]:
-    """Products in full float32 that arithmetic bounds, where the GPU has TF32."""
+    """Compute-bound matmuls in full float32, where the GPU has TF32."""
     gpu = _gpu(facts)
     if gpu is None or PRODUCTS in facts.report.request.tf32:
         return
@@ -213,11 +211,11 @@ def find_tf32(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="tf32",
         kind="option",
-        text="Allow TF32 for products: arithmetic bounds them in full float32, and this GPU "
-        "multiplies much faster in TF32, which keeps 10 bits of each factor.",
+        text="Allow TF32 for matmuls: in full float32 they are compute-bound, and this GPU is much "
+        "faster in TF32. TF32 keeps 10 bits of each factor.",
         sure="possible",
-        source="model: the bounds of these products in float32 less those in TF32, on "
-        f"{gpu.title}, at the high end",
+        source="modelled: up to the bounds of these matmuls in float32 less those in TF32, on "
+        f"{gpu.title}",
         kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,

@@ -1,4 +1,4 @@
-"""Tensors that grow by `torch.cat` in each step, which copies all that was there before."""
+"""Tensors that grow by `torch.cat` in each step, which copies all earlier values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.number_text import plural
 
 _FEW = 3
-"""So many calls are left alone: a list is longer than what it saves."""
+"""Up to so many calls are left alone: a list would be longer than what it saves."""
 _EXAMPLE = ("parts.append(new)  # in the loop", "result = torch.cat(parts, dim)  # after it")
 
 
 def find_growing_tensors(facts: Facts) -> Iterator[Opportunity]:
-    """Results of `cat` that nothing but another `cat` along the same dimension takes whole."""
+    """Results of `cat` that only another `cat` along the same dimension reads whole."""
     owners = {id: kernel for kernel in facts.kernels for id in kernel.nodes}
     for cats, inner in _chains(facts):
         kernels = {k.id: k for node in cats if (k := owners.get(node.id)) is not None}
@@ -44,11 +44,11 @@ def find_growing_tensors(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="tensor-that-grows",
             kind="rewrite" if before else "replacement operator",
-            text="Collect the parts in a list and call torch.cat once, after the loop: each of "
-            f"{plural(len(cats), 'call')} of torch.cat copies what those before it copied, "
-            f"{plural(len(copied), 'intermediate result')} that nothing else takes whole.",
+            text="Collect the parts in a list and call torch.cat once, after the loop. Now "
+            f"{plural(len(cats), 'call')} of torch.cat copy "
+            f"{plural(len(copied), 'intermediate result')} that nothing else reads whole.",
             sure="likely",
-            source="counted: the intermediate results, each written and read once to be copied"
+            source="counted: the intermediate results, each written and read once"
             + facts.time_source(written),
             kernels=tuple(kernel.id for kernel in written),
             **place,

@@ -1,4 +1,4 @@
-"""What a GPU could do with fewer launches: joined kernels, CUDA graphs, fixed sizes, templates."""
+"""How to save launches on a GPU: joined kernels, CUDA graphs, fixed sizes, templates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from workbench.report.profile_record import read_measured_call
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
 _SMALLEST = 4  # groups of independent kernels below that are left alone
 _COST = LaunchCosts()
-_MODEL = "model: what launches cost"
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _TUNED = ("max_autotune", "max_autotune_gemm")
 
 
 def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
-    """Many small kernels that wait for nothing of each other."""
+    """Many small kernels that do not depend on each other."""
     if facts.gpu is None or _has_option(facts, "combo_kernels"):
         return
     bounds = {row.kernel: row.bound_us or 0.0 for row in facts.report.own_roofline}
@@ -43,11 +42,11 @@ def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="independent-kernels",
         kind="option",
-        text=f"Join {len(kernels)} small kernels, which do not need each other's results: "
-        "combo_kernels puts up to 8 of them into one launch.",
+        text=f"Enable combo_kernels: it joins {len(kernels)} small independent kernels, up to "
+        f"{_TOGETHER} in one launch.",
         sure="measured elsewhere",
-        source=f"counted: launches, with 8 kernels in one; {_MODEL}, nothing where the GPU has "
-        "other work meanwhile",
+        source=f"counted: launches, with {_TOGETHER} kernels in one. Time: modelled launch "
+        "overhead, none if the GPU has other work meanwhile",
         kernels=tuple(kernel.id for kernel in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,
@@ -75,16 +74,19 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     whole_us = max(model.plain_us, measured_us)
     if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return
-    times = "" if forecast is None else f"; kernels modelled, {forecast.how_far}"
-    source = f"{_MODEL}; a host may take several times as long for each: a profile tells{times}"
+    times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
+    source = (
+        "modelled: launch overhead, on some hosts several times as long; a profile measures "
+        f"yours{times}"
+    )
     if measured_us > model.plain_us:
-        source = "measured: the call, at most all of it but what the GPU works, by a model"
+        source = "measured: the call, at most all of it but the modelled GPU time"
     yield Opportunity(
         id="",
         rule="cuda-graphs",
         kind="mode",
-        text=f"Record CUDA graphs: the GPU waits for {_tell_launches(model)}; as a graph the "
-        "kernels start at once. Inputs are copied first.",
+        text=f"Use CUDA graphs: the GPU waits for {_tell_launches(model)}. A graph launches all "
+        "of its kernels at once, after copying the inputs.",
         sure="measured elsewhere",
         source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),
@@ -102,7 +104,7 @@ def _tell_launches(model: Launches) -> str:
 
 
 def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
-    """A library product in float32 whose result one pointwise kernel reads at once."""
+    """A float32 matmul in a library whose result one pointwise kernel reads at once."""
     request = facts.report.request
     is_tuned = (request.mode or "").startswith("max-autotune")
     if facts.gpu is None or is_tuned or any(_has_option(facts, name) for name in _TUNED):
@@ -127,11 +129,11 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="product-epilogue",
         kind="mode",
-        text="Try generated products (max-autotune): the library writes a product to memory, and "
-        "the next kernel reads it only to compute on every element; a generated one takes that in.",
+        text="Try max-autotune: a generated matmul fuses the elementwise work that follows, while "
+        "the library's result goes through memory.",
         sure="possible",
-        source="counted: the products, written and read once, where a generated one wins; nothing "
-        "where the library stays faster" + facts.time_source(kernels.values()),
+        source="counted: the matmul results, written and read once, if a generated matmul wins"
+        + facts.time_source(kernels.values()),
         kernels=tuple(kernels),
         **facts.place(n for k, _, _ in pairs for n in facts.nodes_of(k)),
         saved_bytes_low=0,
@@ -148,7 +150,7 @@ def _is_product(kernel: Kernel) -> bool:
 
 
 def _is_elementwise(facts: Facts, buffer: Buffer, reader: Kernel) -> bool:
-    """Whether the reader writes as many elements as it reads of the product."""
+    """Whether the reader writes as many elements as it reads of the matmul's result."""
     shapes = [_count(node.shape) for node, _ in facts.written(reader)]
     return bool(shapes) and all(count == _count(buffer.shape) is not None for count in shapes)
 
@@ -163,7 +165,7 @@ def _count(shape: tuple[int | str, ...] | None) -> int | None:
 
 
 def find_fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
-    """Reductions over sizes that vary, which read their input once for each part of a result."""
+    """Reductions over dynamic sizes, which read their input once for each part of a result."""
     if facts.gpu is None or facts.report.request.dynamic_shapes is None:
         return
     reductions = _reductions(facts)
@@ -182,10 +184,10 @@ def find_fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="fixed-sizes",
         kind="static shape",
-        text="Compile without dynamic_shapes if calls only ever have the sizes of the example: "
-        "because they may vary, one reduction became several kernels that read the same.",
+        text="Compile without dynamic_shapes if sizes never change: with dynamic sizes, one "
+        "reduction became several kernels that read the same input.",
         sure="possible",
-        source="counted: what the kernels of one reduction read more than once"
+        source="counted: the repeated reads by kernels of one reduction"
         + facts.time_source(again.values()),
         kernels=tuple(again),
         **facts.place(n for k in again.values() for n in facts.nodes_of(k)),

@@ -61,14 +61,14 @@ def _is(value: ast.expr | None, constant: int) -> bool:
     return isinstance(value, ast.Constant) and value.value == constant
 
 
-_NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
+_NEIGHBOURS = "counted: traffic between the operator and its generated neighbours"
 _PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
 _VIEWS = frozenset(("view_as_complex", "view_as_real"))
 _ROTATION = (
     "real, imag = x[..., 0::2], x[..., 1::2]",
     "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
 )
-"""A product of complex numbers, as a rotary embedding has it, with real ones."""
+"""A complex multiplication, as in a rotary embedding, with real numbers."""
 _ONE_CALL = 1 << 18
 """Bytes of complex numbers above which a CPU gains nothing, as measured: what separate calls cost
 is small beside them, and C++ for every second element is not vectorized."""
@@ -78,7 +78,7 @@ _CACHED = 1 << 22
 
 
 def find_topk_of_one(facts: Facts) -> Iterator[Opportunity]:
-    """`topk` for one value, which a maximum gives without leaving the generated code."""
+    """`topk` for one value, which `max` computes within the generated code."""
     for kernel, nodes in facts.fallbacks():
         top = next((node for node in nodes if base(node.target) == "topk"), None)
         if top is None or not top.inputs or not _is_single(facts, kernel, top):
@@ -97,11 +97,10 @@ def find_topk_of_one(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="topk-of-one",
             kind="replacement operator" if after is None else "rewrite",
-            text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
-            "here: Inductor has no code for topk, so what comes before it is written to memory "
-            "for it, and max is fused.",
+            text="Use torch.max(x, dim, keepdim=True) instead of topk with k=1. Inductor generates "
+            "no code for topk, so its input is written to memory first; max is fused.",
             sure="likely",
-            source=f"{_NEIGHBOURS}{facts.time_source(concerned)}; the operator moves {own} bytes",
+            source=f"{_NEIGHBOURS} (the operator moves {own} bytes){facts.time_source(concerned)}",
             kernels=(kernel.id,),
             **place,
             saved_bytes_low=saved,
@@ -141,15 +140,15 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     sure, source = (low, kernels), ""
     if facts.is_measured(kernels):  # what they compute is computed by the code around them
         sure = views, only_views
-        source = "; at the low end that of the views, which compute nothing"
+        source = ", at the low end that of the views, which compute nothing"
     yield Opportunity(
         id="",
         rule="complex-numbers",
         kind="replacement operator",
-        text="Compute with real and imaginary parts: Inductor has no code for complex numbers, so "
-        "each operator on them runs by itself; real tensors are fused with what is around them.",
+        text="Compute with real and imaginary parts. Inductor generates no code for complex "
+        "numbers, so each operator on them is a separate eager call; real tensors are fused.",
         sure="likely",
-        source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
+        source=f"{_NEIGHBOURS}, at the high end with {views} bytes that Inductor counts for "
         f"complex views{facts.time_source(kernels)}{source}",
         kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in computing for n in facts.nodes_of(k)),
@@ -172,7 +171,7 @@ def _largest(facts: Facts, kernels: list[Kernel]) -> int:
 
 
 def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
-    """Product, softmax, product, with the whole matrix of scores in memory between them."""
+    """Matmul, softmax, matmul, with the whole matrix of scores in memory between them."""
     for kernel in facts.kernels:
         if not kernel.is_generated or not _is_softmax(kernel):
             continue
@@ -198,9 +197,9 @@ def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="attention-by-hand",
             kind="rewrite" if before else "replacement operator",
-            text="Call scaled_dot_product_attention on tensors of four dimensions (batch, heads, "
-            "positions, width): it never stores the scores, which are written here and read again "
-            "before and after the softmax.",
+            text="Call scaled_dot_product_attention on 4-D tensors (batch, heads, positions, "
+            "width). It never stores the scores; here they are written and read before and after "
+            "the softmax.",
             sure="likely",
             source="counted: the scores, written and read before and after the softmax"
             + facts.time_source([kernel]),
@@ -208,7 +207,7 @@ def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             **place,
             saved_bytes_low=saved,
             saved_bytes_high=saved,
-            # the products are computed as before
+            # the matmuls are computed as before
             saved_us_low=facts.least_microseconds(saved, [kernel]),
             saved_us_high=facts.microseconds(saved, [kernel]),
             fewer_kernels=2 * max(kernel.calls, 1),

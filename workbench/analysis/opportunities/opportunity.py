@@ -31,26 +31,25 @@ Kind = Literal[
 
 
 SURE: Mapping[Sure, str] = {
-    "likely": "The change takes away what was counted in the code that was generated.",
-    "possible": "It depends on what the record does not hold: how a result is used, which numbers "
-    "are good enough, or which code is faster on the machine.",
-    "measured elsewhere": "The time comes from costs that were measured on another machine.",
+    "likely": "The change removes work that was counted in the generated code.",
+    "possible": "The report cannot decide it: it depends on how a result is used, which precision "
+    "suffices, or which code is faster here.",
+    "measured elsewhere": "The time comes from costs measured on another machine.",
 }
 """What each word of `Opportunity.sure` means."""
 
 
-_DEPENDS = "What to write depends on the code around it: change it and compile again."
+_DEPENDS = "The change depends on the code around it: make it and recompile."
 
 
 _AMONG_BREAKS = "It is tried at the break: open the pane Breaks & guards."
 
 
 _BY_HAND: Mapping[Kind, str] = {
-    "break cure": "Torch's hint does not say which lines to write: change them and explain again.",
-    "recompile cause": "Calls with both inputs are needed to see it, and the record holds none: "
-    "record the program with wb.session, which tries a patch on its calls.",
-    "padding": "Sizes are the model's own, and weights of other sizes have to be made: change them "
-    "where the model is built and compile again.",
+    "break cure": "Torch's hint names no code: change the lines and run wb.explain again.",
+    "recompile cause": "A trial needs calls with both inputs, which the report lacks: record the "
+    "program with wb.session, which tries a patch on its calls.",
+    "padding": "Sizes belong to the model: change them where the model is built, and recompile.",
 }
 
 
@@ -124,7 +123,7 @@ class Opportunity:
 
     @property
     def is_told_by_bytes(self) -> bool:
-        """Whether bytes tell what is saved: most of what float64 costs is its arithmetic."""
+        """Whether bytes measure the saving: float64 costs mostly arithmetic."""
         return self.rule != "float64-creeps-in"
 
     @property
@@ -202,7 +201,7 @@ class Tried(Presented):
 
 
 def read_cost(report: Report, runs_us: Sequence[float] = ()) -> Cost:
-    """What a compilation costs by its record, with the times that were measured."""
+    """The cost of a compilation by its report, with measured times."""
     calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
     bounds = [
         None if row.bound_us is None else row.bound_us * calls.get(row.kernel, 1)

@@ -1,4 +1,4 @@
-"""What kernels wait for other GPUs, and torch's own passes that may hide it or send it at once."""
+"""Exposed communication, and torch's own passes that may overlap or bucket it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Exposed = tuple[float, Sequence[Collective]]
 
 
 def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
-    """Collectives that the kernels wait for, where torch's scheduling of overlap is not on."""
+    """Exposed collectives, where torch's overlap scheduling is off."""
     exposed = _find_exposed(facts)
     if exposed is None:
         return
@@ -39,15 +39,15 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
         exposed,
         rule="exposed-collectives",
         kind="option",
-        text="Let torch order kernels and collectives: the kernels wait "
-        f"{_tell_waits(exposed_us)} for {plural(len(rows), 'collective')}. Its overlap scheduling "
-        "starts them earlier and awaits them later, where what they need and the memory allow it.",
+        text="Enable torch's overlap scheduling: the kernels wait "
+        f"{_tell_waits(exposed_us)} for {plural(len(rows), 'collective')}. It starts collectives "
+        "earlier and waits for them later, as far as dependencies and memory allow.",
         settings=settings[: 1 + is_merged_first],
     )
 
 
 def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
-    """Several collectives of one kind and group that are waited for, where torch merges none."""
+    """Several exposed collectives of one kind and group, where torch buckets none."""
     exposed = _find_exposed(facts)
     if exposed is None:
         return
@@ -64,10 +64,9 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
         exposed,
         rule="mergeable-collectives",
         kind="option",
-        text="Let torch merge collectives, then order them: the kernels wait "
-        f"{_tell_waits(exposed_us)}, for {count} × {op} of one group among others. A bucket pays "
-        "the latency of one, costs the copies into it and out of it, and starts when the last of "
-        "it is there.",
+        text="Enable torch's bucketing and overlap scheduling: the kernels wait "
+        f"{_tell_waits(exposed_us)}, also for {count} × {op} of one group. A bucket has the "
+        "latency of one collective, but adds copies and starts when its last input is ready.",
         settings=((_OVERLAP, True), (_MERGE, True)),
     )
 
@@ -85,7 +84,7 @@ def _advise(
     text: str,
     settings: tuple[tuple[str, bool], ...],
 ) -> Opportunity:
-    """An option of torch that may save anything up to all that is waited for."""
+    """A torch option that may save up to all of the exposed time."""
     exposed_us, rows = exposed
     return Opportunity(
         id="",
@@ -103,7 +102,7 @@ def _advise(
 
 
 def _find_exposed(facts: Facts) -> _Exposed | None:
-    """What the kernels wait, and for what; None where that is little, or a pass is on."""
+    """The exposed time and its collectives; None if it is short, or a pass is on."""
     streams = find_streams(facts.report)
     options = dict(facts.report.request.options)
     # torch's own configuration turns it on, too: then no option has it
@@ -117,7 +116,7 @@ def _find_exposed(facts: Facts) -> _Exposed | None:
 
 
 def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collective]:
-    """The first, and those that need nothing of what it brings."""
+    """The first, and those that do not depend on its result."""
     columns = facts.report.nodes.columns
     inputs = dict(zip(columns["id"], columns["inputs"], strict=True))
     first, *others = rows
@@ -134,7 +133,7 @@ def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collecti
 
 
 def _place(facts: Facts, rows: Sequence[Collective]) -> dict[str, Any]:
-    """The line of what is waited for longest."""
+    """The line of the collective with the longest exposed time."""
     longest = max(rows, key=lambda row: row.exposed_us or 0.0)
     kernels = {kernel.id: kernel for kernel in facts.kernels}
     kernel = kernels.get(longest.kernel or "")
@@ -142,9 +141,9 @@ def _place(facts: Facts, rows: Sequence[Collective]) -> dict[str, Any]:
 
 
 def _tell_source(rows: Sequence[Collective]) -> str:
-    """Where the time is from, and how far it was off."""
+    """The source of the time, and its error."""
     nodes = max(row.group_nodes or 1 for row in rows)
     error = f"± {number_text(ERRORS[min(nodes, 2) - 1], 'percent')}"
     if nodes > MOST_CHECKED_NODES:
-        error = f"held against no measurement of more than {MOST_CHECKED_NODES} nodes"
-    return f"modelled: all that the kernels wait, by NCCL's model ({error}); what of it, a trial"
+        error = f"not validated on more than {MOST_CHECKED_NODES} nodes"
+    return f"modelled: at most the exposed time, by NCCL's model ({error})"

@@ -1,4 +1,4 @@
-"""Logits of every position of a sequence, of which often only the last are wanted."""
+"""Logits of every position of a sequence, when often only the last are used."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def find_logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="logits-of-all-positions",
             kind="rewrite",
-            text="Compute the logits of the last position alone where the next token is all that "
-            f"is wanted: without those of all {positions} positions the peak is "
-            f"{number_text(lowers, 'bytes')} lower, of {number_text(above, 'bytes')} above weights "
-            "and inputs. Models of transformers take `logits_to_keep=1`.",
+            text="Compute only the last position's logits if you need the next token alone: "
+            "transformers models take `logits_to_keep=1`. Without the logits of all "
+            f"{positions} positions the peak is {number_text(lowers, 'bytes')} lower, of "
+            f"{number_text(above, 'bytes')} above weights and inputs.",
             sure="possible",
-            source="counted: the storage at the peak of memory, and the bytes of it that are no "
-            f"longer written{facts.time_source([kernel])}",
+            source="counted: the storage at the memory peak, and its bytes that are no longer "
+            f"written{facts.time_source([kernel])}",
             kernels=(kernel.id,),
             **place,
             saved_bytes_low=saved,
@@ -58,7 +58,7 @@ def _of_the_last(line: str) -> str:
 
 
 def _logits(facts: Facts) -> Iterator[tuple[Kernel, NodeFacts, Buffer]]:
-    """Products that are a result of an inference, and much wider than what they are made from."""
+    """Matmuls whose result an inference returns, and that are much wider than their input."""
     if any(wrapper.is_backward for wrapper in facts.report.wrappers):
         return
     for kernel in facts.kernels:
@@ -78,7 +78,7 @@ def _is_wide(facts: Facts, node: NodeFacts) -> bool:
 
 
 def _positions(facts: Facts, node: NodeFacts) -> int | None:
-    """How many positions each sequence has; None where the product is not one for each token.
+    """How many positions each sequence has; None if the matmul is not one for each token.
 
     Tokens are integers of two dimensions that the call takes, and a result of the call has a value
     for each of them and each entry of the vocabulary.

@@ -1,4 +1,4 @@
-"""What became of the cures of graph breaks that were rehearsed."""
+"""The results of rehearsed fixes of graph breaks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RehearsedCure:
 
 
 def _takes_away(cure: RehearsedCure) -> bool:
-    """Whether a cure takes its break away: alone, or as one of several."""
+    """Whether a fix removes its break: alone, or as one of several."""
     is_less = cure.breaks_after is not None and cure.breaks_after < cure.breaks_before
     return cure.verdict == "cures" or (cure.verdict == "helps" and is_less)
 
@@ -85,9 +85,9 @@ class Rehearsal(Presented):
         one = next((row for row in self.cures if row.id == cure), None)
         if one is None:
             ids = ", ".join(row.id for row in self.cures) or "none"
-            raise UsageError(f"There is no cure {cure!r}. There are: {ids}.")
+            raise UsageError(f"Fix {cure!r} does not exist; choose one of {ids}.")
         if one.verdict == "refused":
-            raise UsageError(f"The cure {cure} was refused: {one.checked} Take another one.")
+            raise UsageError(f"Fix {cure} was refused: {one.checked} Choose another one.")
         return one.patch
 
     @checked
@@ -97,4 +97,4 @@ class Rehearsal(Presented):
             return presenter().rows_frame(self.cures, RehearsedCure)
         if name == "breaks":
             return presenter().rows_frame(self.breaks, Break)
-        raise UsageError(f"There is no table {name!r}. Take one of: cures, breaks.")
+        raise UsageError(f"Table {name!r} does not exist; choose 'cures' or 'breaks'.")

@@ -1,4 +1,4 @@
-"""What the rules look up in a record: kernels by buffer, nodes, lines, what bytes cost in time."""
+"""Look-ups in a report for the rules: kernels by buffer, nodes, lines, the time of bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Use = tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]]
 
 
 class Facts:
-    """One record with what the rules ask of it, looked up once."""
+    """One report with the look-ups of the rules, each done once."""
 
     def __init__(self, report: Report):
         self.report = report
@@ -80,8 +80,8 @@ class Facts:
     def between(self, kernel: Kernel) -> int:
         """Bytes that no longer move when a kernel is fused with its generated neighbours.
 
-        A buffer that only the two use is neither written nor read any more; one that others need
-        is still written.
+        A buffer that only the two use is no longer written or read; one that others need is still
+        written.
         """
         saved = 0
         for buffer, readers in self.written(kernel):
@@ -122,7 +122,7 @@ class Facts:
         return next((row.bandwidth_gbs for row in self.report.roofline), None)
 
     def microseconds(self, moved: float, kernels: Iterable[Kernel]) -> float | None:
-        """What so many bytes of these kernels cost: by measured times, by a model, by bandwidth.
+        """The time of so many bytes of these kernels: by measured times, a model or bandwidth.
 
         A modelled time is the longest within its error.
         """
@@ -134,10 +134,10 @@ class Facts:
     def least_microseconds(
         self, moved: float, kernels: Iterable[Kernel], *, stays: float = 0.0
     ) -> float | None:
-        """The same by the least of the measured times, less a part that stays where they are known.
+        """The same by the minimum of the measured times, less a part that stays.
 
-        A median holds what else ran meanwhile, which no change saves. A modelled time is the
-        shortest within its error, where that is not known what the bytes take at full bandwidth.
+        A median includes other work on the machine, which no change saves. A modelled time is the
+        shortest within its error, or that of the bytes at full bandwidth if it is not known.
         """
         all_kernels = list(kernels)
         modelled = self._model(moved, all_kernels)
@@ -188,19 +188,19 @@ class Facts:
         return all(kernel.time_us is not None for kernel in kernels)
 
     def time_source(self, kernels: Iterable[Kernel]) -> str:
-        """Where `microseconds` has its number from, as the end of a sentence."""
+        """The source of `microseconds`, as a sentence that follows another."""
         if self.is_measured(kernels):
-            return "; time: the measured share of these kernels, by their least to their median"
+            return ". Time: the measured share of these kernels, from minimum to median"
         rows = self._find_modelled(kernels)
         if rows:
             error = join_errors((row, 1.0) for row in rows)
             how_far = (
                 "error not measured" if error is None else f"± {number_text(error, 'percent')}"
             )
-            return f"; time: the modelled share of these kernels on {self.gpu}, {how_far}"
+            return f". Time: the modelled share of these kernels on {self.gpu}, {how_far}"
         if self.bandwidth_gbs is None:
-            return "; no time: the kernels were not measured"
-        return f"; time: these bytes at the bandwidth of {self.gpu}"
+            return ". No time: the kernels were not measured"
+        return f". Time: these bytes at the bandwidth of {self.gpu}"
 
     def place(self, nodes: Iterable[NodeFacts]) -> dict[str, Any]:
         """The fields of an opportunity that say where: the first of the nodes with a line."""

@@ -1,4 +1,4 @@
-"""The rules in one list, and what they find in a record."""
+"""The rules in one list, and what they find in a report."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 
-Coordinate descent tuning is none of them: it times neighbouring configurations of a kernel on the
-GPU when the kernel first runs, and a record without such times does not say whether one is faster.
+Coordinate descent tuning is not among them: it times neighbouring configurations on the GPU when a
+kernel first runs, and a report without such times cannot show whether one is faster.
 """
 
 
 def opportunities(report: Report) -> list[Opportunity]:
-    """What could be changed, biggest saving first; what nothing is known of comes last."""
+    """All opportunities, the biggest saving first, those with an unknown saving last."""
     return list(report.once(_ranked))
 
 

@@ -1,4 +1,4 @@
-"""Memory and work that a program could do without, where a change takes it away."""
+"""Memory and work that a change would save."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.report import Kernel
 
 _CASTS = frozenset(("convert_element_type", "_to_copy"))
 _THRESHOLD = "realize_opcount_threshold"
-_FEW = 4  # operators: the results of longer expressions that are read again are kept
+_FEW = 4  # operators: results of longer expressions that are read again are stored
 _COUNTED = "counted in the generated program"
 
 
@@ -36,12 +36,11 @@ def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="evaluated-again",
         kind="option",
-        text="Let Inductor keep results that are read again: "
-        f"{remarks[0].text} With a lower threshold it is computed once and stored, "
-        f"{number_text(stored, 'bytes')} in all.",
+        text=f"Lower {_THRESHOLD}: Inductor then stores the result instead of recomputing it "
+        f"({number_text(stored, 'bytes')} in all). {remarks[0].text}",
         sure="possible",
-        source=f"{_COUNTED}: calls of the function in the kernel's text, those that the graph has "
-        "in it; no time: it depends on whether computing or moving bounds the kernel, so try it",
+        source=f"{_COUNTED}: calls of the function in the kernel and in the graph. No time is "
+        "estimated: try it, it helps if arithmetic bounds the kernel",
         kernels=_kernels(remarks),
         **_place(facts, remarks[0]),
         settings=((_THRESHOLD, _FEW),),
@@ -49,17 +48,17 @@ def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
 
 
 def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
-    """Results that are a small part of a storage, and keep all of it alive."""
+    """Results that are a small part of a storage, and keep all of it live."""
     for remark in _found(facts, "part holds the whole"):
         place = _place(facts, remark)
         yield Opportunity(
             id="",
             rule="part-holds-the-whole",
             kind="rewrite",
-            text=f"Copy the part where the call is made, or compute no more than it: {remark.text} "
-            "Inductor leaves out a copy that the program itself ends with.",
+            text=f"Clone the part after the call, or compute only the part. {remark.text} Inductor "
+            "drops a clone at the end of the compiled function.",
             sure="likely",
-            source=f"{_COUNTED}: the storage less the part, which lives as long as the part",
+            source=f"{_COUNTED}: the storage without the part",
             kernels=_kernels([remark]),
             **place,
             after=("part = compiled(x).clone()  # the storage of the whole goes with the call",),
@@ -68,7 +67,7 @@ def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
 
 
 def find_converted_weights(facts: Facts) -> Iterator[Opportunity]:
-    """Weights that each call copies into another type; a training step has its reasons."""
+    """Weights that each call copies into another dtype; a training step has its reasons."""
     remarks = _found(facts, "converted weight")
     if any(wrapper.is_backward for wrapper in facts.report.wrappers):
         return
@@ -84,10 +83,10 @@ def find_converted_weights(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="converted-weight",
         kind="dtype",
-        text=f"Keep the model in {dtype}: each call copies {plural(len(remarks), 'weight')} "
-        f"into it, {number_text(held, 'bytes')}. {remarks[0].text}",
+        text=f"Keep the model in {dtype}: each call converts {plural(len(remarks), 'weight')} "
+        f"({number_text(held, 'bytes')}). {remarks[0].text}",
         sure="possible",
-        source=f"{_COUNTED}: the copies, and what the kernels that only copy move"
+        source=f"{_COUNTED}: the copies, and the traffic of kernels that only copy"
         f"{facts.time_source(kernels)}",
         kernels=_kernels(remarks),
         **_place(facts, remarks[0]),

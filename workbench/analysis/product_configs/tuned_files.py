@@ -84,7 +84,7 @@ def _read_path(path: Path) -> list[TunedWinner]:
     named = {file: facts for file, facts in files.items() if "device_name" in facts}
     if not named:
         raise UsageError(
-            f"The folder {path} has no file of tuned configurations, such as "
+            f"The folder {path} has no file of tuned configs, such as "
             "E=8,N=14336,device_name=NVIDIA_H200.json."
         )
     return [winner for file in named for winner in _read_file(file, _read_name(file))]
@@ -109,8 +109,8 @@ def _read_name(path: Path) -> tuple[str, Problem]:
         or not all(sizes.values())
     ):
         raise UsageError(
-            f"{path.name} does not name its problem and its device: expected a name as vLLM and "
-            "sglang give it, such as N=7168,K=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8.json."
+            f"The name of {path.name} lacks its sizes or device. Expected a vLLM or sglang name, "
+            "such as N=7168,K=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8.json."
         )
     values = _VALUES.get(facts.get("dtype", ""), facts.get("dtype") or "bf16")
     experts = sizes.get("E", 0)
@@ -127,7 +127,7 @@ def _read_file(path: Path, named: tuple[str, Problem]) -> Iterator[TunedWinner]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {str(error)[:80]}.") from error
+        raise UsageError(f"{path} is not JSON: {str(error)[:80]}.") from error
     if not isinstance(rows, Mapping):
         raise UsageError(f"{path} has no configurations by number of rows.")
     device, problem = named

@@ -1,4 +1,4 @@
-"""A product of matrices that the user wrote in Triton: its sizes, its tile, its work."""
+"""A matmul that the user wrote in Triton: its sizes, its tile, its work."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ _WIDE = ("bf16", "fp16")
 _LEAST_ALIKE = 0.01  # winners, or parts of one, from which on a prior says something
 Placing = Callable[[Sequence[Config], Sequence[float | None]], list[float | None] | str]
 SIZES = {
-    "M": "rows, or tokens of experts",
+    "M": "rows, or tokens of an MoE",
     "N": "columns",
     "K": "depth",
     "E": "experts",
-    "TOP": "experts of a token",
+    "TOP": "experts per token",
     "SCALE_K": "values along K that share a scale",
 }
-"""What a call, or the user, says of a product."""
+"""The sizes of a matmul, from a call or the user."""
 NO_SIZES = (
-    "The model of products needs arguments named M, N and K that are numbers, or "
-    'sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_N and BLOCK_K, '
-    "BLOCK_SIZE_M or BM and so on: ordered by spills and occupancy."
+    "Not modelled, ordered by spills and occupancy. The GEMM model needs numeric arguments M, N "
+    'and K, or sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_SIZE_M, BM and so '
+    "on."
 )
-NO_LIKE = "no winner of the prior is of a problem like this, so that it changes nothing"
-NO_LOOP = "There is no loop of matrix instructions in its code: ordered by spills and occupancy."
+NO_LIKE = "the prior has no best config for a similar problem and changes nothing"
+NO_LOOP = "Not modelled, ordered by spills and occupancy: its code has no loop of MMA instructions."
 
 
 def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> dict[str, int]:
@@ -81,25 +81,25 @@ def read_sizes(given: Mapping[str, object]) -> dict[str, int]:
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
-    """Raises `UsageError` for a name that is none of `SIZES`, and for what is no size."""
+    """Raises `UsageError` for a name that is not in `SIZES`, and for a value that is not a size."""
     for name, size in sizes.items():
         if name not in SIZES:
             names = ", ".join(f"{size_name} ({words})" for size_name, words in SIZES.items())
-            raise UsageError(f"A product has no size {name!r}. It has {names}.")
+            raise UsageError(f"A matmul has no size {name!r}. It has {names}.")
         if type(size) is not int or size <= 0:
             raise UsageError(f"{name} is {size!r:.40}: expected a positive integer.")
     if sizes.get("TOP", 1) > sizes.get("E", sizes.get("TOP", 1)):
-        raise UsageError(f"TOP is {sizes['TOP']}, more than the {sizes['E']} experts there are.")
+        raise UsageError(f"TOP is {sizes['TOP']}, but there are only {sizes['E']} experts (E).")
     if ("E" in sizes) != ("TOP" in sizes):
-        raise UsageError("Experts need both: E, how many there are, and TOP, those of a token.")
+        raise UsageError("An MoE needs both E, its experts, and TOP, the experts per token.")
 
 
 def explain_no_step(source: TritonSource, sizes: Mapping[str, int], config: Config) -> str | None:
-    """Why the kernel would take wrong scales with this step along K; None where it would not."""
+    """Why the kernel would use wrong scales with this BLOCK_K; None if it would not."""
     tile, scale = _read_tile(source, config), sizes.get("SCALE_K")
     if scale is None or "K" not in tile or scale % tile["K"] == 0:
         return None
-    return f"its step along K, {tile['K']}, reaches over a block of scales, {scale}"
+    return f"BLOCK_K {tile['K']} spans several scale blocks of {scale}"
 
 
 def _read_tile(source: TritonSource, config: Config) -> dict[str, int]:
@@ -133,7 +133,7 @@ def describe_product(
     m, n, k = (sizes[name] for name in "MNK")
     rate = gpu.matrix.of(_RATES.get(kinds[0], "fp8")) or gpu.matrix.of("fp16")
     if not rate:
-        return f"The rate of the matrix units of {gpu.title} for {kinds[0]} is not known."
+        return f"The peak {kinds[0]} rate of {gpu.title} is not known."
     tiles, busy, top = float(-(-m // tile["M"])), 1.0, sizes.get("TOP", 1)
     if "E" in sizes:
         tiles, busy = count_tiles(sizes["E"], top, m, tile["M"])

@@ -85,7 +85,7 @@ def _report_fallbacks(report: Report) -> Quantity:
         None,
         "1",
         "counted",
-        why="only a session sees frames that run eagerly from then on",
+        why="only a session records frames that fall back to eager",
     )
 
 
@@ -105,7 +105,7 @@ def _no_captured_graph(report: Report) -> str | None:
 def _report_kernels(report: Report) -> Quantity:
     why = report.why_missing("kernels")
     if not report.kernels and not report.wrappers:
-        why = why or "it holds no generated program: what was only captured has no kernels yet"
+        why = why or "it has no generated program: a capture alone has no kernels"
     return count_evidence("kernels", (f"{k.id} ({k.name})" for k in report.kernels), why)
 
 
@@ -115,16 +115,16 @@ def _report_peak(report: Report) -> Quantity:
     except UsageError as error:
         return Quantity("peak_bytes", None, "bytes", "counted", why=str(error).rstrip("."))
     if not usage.timeline.is_whole:  # more than what was counted may live at the peak
-        why = f"what its count leaves out may live at the peak: {usage.missing}"
+        why = f"the peak may include memory that is not counted: {usage.missing}"
         return Quantity("peak_bytes", None, "bytes", "counted", why=why)
-    left = (f"Not in it: {usage.missing}.",) if usage.missing else ()
+    left = (f"Not counted: {usage.missing}.",) if usage.missing else ()
     return Quantity("peak_bytes", usage.peak, "bytes", "counted", (usage.sentence, *left))
 
 
 def _report_seconds(report: Report) -> Quantity:
     took = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     if took is None:
-        why = "the record has no times"
+        why = "the report has no times"
         return Quantity("compile_s", None, "s", "measured", why=why)
     return Quantity("compile_s", took, "s", "measured")
 

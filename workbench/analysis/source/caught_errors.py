@@ -18,7 +18,7 @@ _MATRIX = {
     "matrix_power",
 }
 _WITH_INFO = {"cholesky", "inv", "solve", "lu_factor", "ldl_factor"}
-_EX = "call torch.linalg.{}_ex and look at its `info`"
+_EX = "call torch.linalg.{}_ex and check its `info`"
 _PLACES = {
     *("embedding", "embedding_bag", "gather", "index_select", "index_add", "index_copy", "take"),
     *("index_fill", "index_put", "index_reduce", "scatter", "scatter_add", "scatter_reduce"),
@@ -88,9 +88,9 @@ def _sentence(place: tuple[str, int, str], within: _Try, *, is_written: bool) ->
     has_info = is_written and name in _WITH_INFO
     cure = _EX.format(name) if has_info else "check its inputs before it"
     return (
-        f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}: eager code "
-        f"catches that, compiled code does not and raises it. Cure: {cure}, or put the "
-        f"{within.word} around the compiled call"
+        f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}. Eager code "
+        f"catches the exception, compiled code does not. Fix: {cure}, or put the {within.word} "
+        "around the compiled call"
     )
 
 

@@ -1,4 +1,4 @@
-"""A configuration that was tried for a GPU: its verdict, its place, why another is before it."""
+"""A configuration that was tried for a GPU: its verdict, its position, why another is ahead."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workbench.report.machine_rows import RankedConfig
 from workbench.specs import Gpu
 
 RANKED, SPILLS = "ranked", "spills"
-"""Verdicts of those that can be launched: with a place, and discarded."""
+"""Verdicts of those that can be launched: with a position, and discarded."""
 NOT_COMPILED, NO_FIT, NO_CODE = "not compiled", "does not fit", "does not compile"
 TOO_WIDE, NO_PROGRAM, WRONG = "grid too wide", "launches nothing", "fails the check"
 ALIKE = 1.02
-"""Times the other's: a difference that the model cannot tell."""
+"""Times the other's: below it, two modelled times are too close to call."""
 _SLOWER = 1.1  # times the best of the model
 _EMPTIER = 0.5  # of the occupancy of the best
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
@@ -53,17 +53,17 @@ class Candidate:
     reason: str | None = None
     rank: int | None = None
     model_us: float | None = None
-    placed_us: float | None = None  # the model's time, less for what won elsewhere
+    placed_us: float | None = None  # modelled time, adjusted by the prior
     measured_us: float | None = None
-    because: str | None = None  # what a step or the whole waits for, by the model
+    because: str | None = None  # what limits a K-loop iteration or the kernel, modelled
     registers: int | None = None
     spills: int | None = None
     smem_bytes: int | None = None
-    blocks: int | None = None  # that fit on one multiprocessor at a time
+    blocks: int | None = None  # resident on one multiprocessor
     occupancy: float | None = None
     limiter: str | None = None
-    grid: int | None = None  # programs of the call
-    l2_bytes: float | None = None  # that all programs ask of the L2, for products
+    grid: int | None = None  # program instances of the call
+    l2_bytes: float | None = None  # L2 traffic of all program instances, for matmuls
 
     @property
     def choice(self) -> str:
@@ -78,7 +78,7 @@ class Candidate:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """Identifies it among others."""
         return (*self.values, self.warps, self.stages)
 
     @property
@@ -89,22 +89,22 @@ class Candidate:
 
     @property
     def ranked_us(self) -> float:
-        """The µs by which it has its place; infinite without a model."""
+        """The µs that set its position; infinite without a model."""
         us = self.model_us if self.placed_us is None else self.placed_us
         return inf if us is None else us
 
     def count_waves(self, gpu: Gpu) -> float | None:
-        """How often all multiprocessors are filled, the last time in part."""
+        """How many waves of blocks the grid takes, the last one partly filled."""
         if self.grid is None or not self.blocks:
             return None
         return self.grid / (gpu.sms * self.blocks)
 
 
 def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that are ranked by the model's time, each with its place, then the others.
+    """Those that are ranked by modelled time, each with its position, then the others.
 
-    Equal times are ordered by spills, occupancy, then registers; those that the model cannot tell
-    apart have the same place.
+    Equal times are ordered by spills, occupancy, then registers; those that are too close to call
+    share a position.
     """
     all_candidates = list(candidates)
     order = sorted(
@@ -127,10 +127,10 @@ def _key(candidate: Candidate) -> tuple[float, ...]:
 
 
 def number_places(keys: Sequence[tuple[float, ...]]) -> list[int]:
-    """The place of each of these in order, from 1; the same where a model cannot tell them apart.
+    """The position of each, from 1; those that are too close to call share one.
 
-    A key has the model's time first, then the spills. Those within `ALIKE` of the first of a place
-    share it where they spill as much; without a time, those whose whole key is the same.
+    A key has the modelled time first, then the spills. Those within `ALIKE` of the first at a
+    position share it if they spill as much; without a time, those whose whole key is the same.
     """
     places: list[int] = []
     begins = 0
@@ -147,10 +147,10 @@ def number_places(keys: Sequence[tuple[float, ...]]) -> list[int]:
 def list_rows(
     candidates: Iterable[Candidate], kernel: str, target: str, remark: str = ""
 ) -> list[RankedConfig]:
-    """The same as rows of a record, by place; those that cannot be launched come last.
+    """The same as rows of a report, by position; those that cannot be launched come last.
 
-    One that spills has a place among the others there, with what is against it. `remark` is said of
-    each that the model gives a time.
+    One that spills has a position among the others there, with what is against it. `remark` goes
+    to each with a modelled time.
     """
     order = rank_candidates(
         replace(candidate, verdict=RANKED, reason=None)
@@ -176,7 +176,7 @@ def list_rows(
 
 
 def _reject(candidate: Candidate) -> str:
-    """Why one has no place, as a record says it."""
+    """Why one has no position, as a report says it."""
     if candidate.verdict in (NO_FIT, TOO_WIDE):
         return f"cannot be launched: {candidate.reason}"
     if candidate.verdict == WRONG:
@@ -188,10 +188,10 @@ def _reject(candidate: Candidate) -> str:
 
 def _list_notes(candidate: Candidate, remark: str) -> Iterator[str]:
     if candidate.because:
-        waits = "a step along K mostly waits for" if candidate.l2_bytes is not None else "mostly"
-        yield f"by the model {waits} {candidate.because}"
+        limited = "K loop limited by" if candidate.l2_bytes is not None else "limited by"
+        yield f"modelled: {limited} {candidate.because}"
         if group := next((name for name, _ in candidate.values if name in GROUPS), None):
-            yield f"it does not know what {group} changes"
+            yield f"the effect of {group} is not modelled"
     if candidate.model_us is not None and remark:
         yield remark
     if candidate.reason and candidate.verdict in (RANKED, NO_CODE):
@@ -199,7 +199,7 @@ def _list_notes(candidate: Candidate, remark: str) -> Iterator[str]:
 
 
 def _list_against(candidate: Candidate, best: Candidate) -> Iterator[str]:
-    """What is against one that has a place, beside the best."""
+    """What is against one that has a position, compared with the best."""
     if candidate.spills and not best.spills:
         yield f"spills: {plural(candidate.spills, 'store or load', 'stores and loads')}"
     if candidate.occupancy is not None and candidate.occupancy < _EMPTIER * (best.occupancy or 0.0):
@@ -208,11 +208,11 @@ def _list_against(candidate: Candidate, best: Candidate) -> Iterator[str]:
         yield f"{words} (limited by {candidate.limiter})" if candidate.limiter else words
     if candidate.model_us and best.model_us and candidate.model_us > _SLOWER * best.model_us:
         times = number_text(candidate.model_us / best.model_us, "amount")
-        yield f"{times} times the best by the model"
+        yield f"{times}× the best modelled time"
 
 
 def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
-    """Why the model puts one configuration before another, or why one has no place, in words."""
+    """Why the model ranks one configuration ahead of another, or why one is not ranked."""
     for candidate in (one, other):
         if candidate.verdict != RANKED:
             reason = f", {candidate.reason}" if candidate.reason else ""
@@ -221,23 +221,21 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
     parts = [*_compare_waves(gpu, first, second), *_compare_blocks(first, second)]
     parts += [*_compare_pipelines(first, second), *_compare_bytes(first, second)]
     if second.ranked_us == inf:
-        head = "No model knows the work of this kernel: by spills, occupancy and registers alone."
+        head = "Not modelled: ordered by spills, occupancy and registers alone."
         return " ".join([head, *parts])
     times = second.ranked_us / first.ranked_us
     head = (
-        f"The model gives {first.name} {format_us(first.model_us)} and {second.name} "
-        f"{format_us(second.model_us)}, {times:.2f} times as long"
+        f"Modelled, not measured: {first.name} takes {format_us(first.model_us)}, {second.name} "
+        f"{format_us(second.model_us)} ({times:.2f}×)"
     )
     if times < ALIKE:
-        head += ": it cannot tell which of them is faster"
-    waits = {candidate.because for candidate in (first, second) if candidate.because}
-    if len(waits) == 1:
-        parts.append(f"Both mostly wait for {waits.pop()}.")
+        head += "; too close to call"
+    limits = {candidate.because for candidate in (first, second) if candidate.because}
+    if len(limits) == 1:
+        parts.append(f"Both are limited by {limits.pop()}.")
     elif first.because and second.because:
-        parts.append(
-            f"The first mostly waits for {first.because}, the second for {second.because}."
-        )
-    return " ".join([f"{head}.", *parts, "Modelled, not measured."])
+        parts.append(f"The first is limited by {first.because}, the second by {second.because}.")
+    return " ".join([f"{head}.", *parts])
 
 
 def _compare_waves(gpu: Gpu, one: Candidate, other: Candidate) -> Iterator[str]:
@@ -249,7 +247,8 @@ def _compare_waves(gpu: Gpu, one: Candidate, other: Candidate) -> Iterator[str]:
         last = wave - (ceil(wave) - 1) if wave else 0.0
         idle = "" if last > _FULL else f", the last filled to {number_text(last, 'percent')}"
         waves.append(
-            f"{plural(candidate.grid or 0, 'program')} in {plural(ceil(wave), 'wave')}{idle}"
+            f"{plural(candidate.grid or 0, 'program instance')} in "
+            f"{plural(ceil(wave), 'wave')}{idle}"
         )
     if waves[0] != waves[1]:
         yield f"Waves: {waves[0]} against {waves[1]}."
@@ -269,7 +268,7 @@ def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
             + (f" and {candidate.spills} spills" if candidate.spills else "")
             for candidate in (one, other)
         ]
-        yield f"Registers of a thread: {spills[0]} against {spills[1]}."
+        yield f"Registers per thread: {spills[0]} against {spills[1]}."
 
 
 def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
@@ -286,7 +285,7 @@ def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
 def _compare_bytes(one: Candidate, other: Candidate) -> Iterator[str]:
     if one.l2_bytes and other.l2_bytes and one.l2_bytes != other.l2_bytes:
         sizes = [number_text(candidate.l2_bytes, "bytes") for candidate in (one, other)]
-        yield f"Bytes from the L2: {sizes[0]} against {sizes[1]}."
+        yield f"L2 traffic: {sizes[0]} against {sizes[1]}."
 
 
 def format_us(us: float | None) -> str:

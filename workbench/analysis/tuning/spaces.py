@@ -1,4 +1,4 @@
-"""Which configurations of a kernel are tried: its own, a grid that is given, or what is usual."""
+"""The configurations of a kernel to try: its own, a given grid, or the usual ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
     """
     if space is not None and not isinstance(space, str) and isinstance(space, Sized) and not space:
         raise UsageError(
-            f"{kernel}: space is {space!r} and has no configuration. Give values by name, such as "
+            f"{kernel}: space is {space!r} and has no configuration. Pass values by name, such as "
             '{"num_warps": [4, 8]}.'
         )
     if isinstance(space, Mapping):
@@ -58,14 +58,14 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
         whole = prod(len(values) for values in choices.values())
         if whole > MOST:
             raise UsageError(
-                f"{kernel}: space has {whole:,} combinations, and at most {MOST:,} are tried. Give "
-                "fewer values, or a list of configurations."
+                f"{kernel}: space has {whole:,} combinations, more than the limit of {MOST:,}. "
+                "Pass fewer values, or a list of configurations."
             )
         return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
     if isinstance(space, str) or not isinstance(space, Iterable):
         raise UsageError(
-            f"{kernel}: space is {space!r:.60}. Expected values by name, such as "
-            '{"BLOCK_M": [64, 128], "num_warps": [4, 8]}, a list of configurations, or one of '
+            f"{kernel}: space is {space!r:.60}. Pass values by name, such as "
+            '{"BLOCK_M": [64, 128]}, a list of configurations, or one of '
             f"{', '.join(KINDS)}."
         )
     configs: list[Any] = []
@@ -73,7 +73,7 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
         if not hasattr(config, "all_kwargs"):
             if not isinstance(config, Mapping):
                 raise UsageError(
-                    f"{kernel}: space has {config!r:.60}: give triton.Config or values."
+                    f"{kernel}: space has {config!r:.60}. Pass triton.Config or values by name."
                 )
             _refuse_unknown(kernel, config, known)
         # Triton's own comparison of configurations fails beside another type
@@ -97,8 +97,8 @@ def make_standard(
     if not axes:
         held = ", ".join(constants) or "none"
         raise UsageError(
-            f"{kernel} has no parameter that is called as a block (BLOCK, BLOCK_M, BLOCK_SIZE_K, "
-            f"XBLOCK …): those that are tl.constexpr are {held}. Give space={{"
+            f"{kernel} has no parameter with a block's name (BLOCK, BLOCK_M, BLOCK_SIZE_K, "
+            f"XBLOCK …). Its tl.constexpr parameters are {held}. Pass space={{"
             f'"{constants[0] if constants else WARPS}": [values]}}.'
         )
     if not kind.startswith("product") and len(axes) > 1:
@@ -114,18 +114,18 @@ def make_standard(
 
 
 def find_axis(name: str) -> str | None:
-    """The axis of a product that a block is along, "M", "N" or "K", by its name."""
+    """The matmul axis of a block, "M", "N" or "K", by its name."""
     match = _TILE.search(name)
     return match[1].upper() if match else None
 
 
 def is_block(name: str) -> bool:
-    """Whether a parameter is called as the size of a block."""
+    """Whether a parameter has the name of a block size."""
     return "BLOCK" in name.upper() or find_axis(name) is not None
 
 
 def is_group(name: str) -> bool:
-    """Whether a parameter is called as the rows of tiles that a product walks together."""
+    """Whether a parameter has the name of a tile group size, such as GROUP_M."""
     return _GROUP.match(name) is not None
 
 
@@ -152,13 +152,13 @@ def _read_values(kernel: str, name: Any, values: Any) -> tuple[Any, ...]:
     try:
         distinct = tuple(dict.fromkeys(values))
     except TypeError as error:  # a list among them
-        raise UsageError(f"{kernel}: the values of {name} are {values!r:.60}: {error}.") from error
+        raise UsageError(f"{kernel}: {name} has values {values!r:.60}: {error}.") from error
     if not distinct:
         raise UsageError(f"{kernel}: space has no value for {name}.")
     if name in (WARPS, STAGES) and not all(type(v) is int and v > 0 for v in distinct):
-        raise UsageError(f"{kernel}: {name} is {list(distinct)}, and has to be positive integers.")
+        raise UsageError(f"{kernel}: {name} is {list(distinct)}; pass positive integers.")
     if name == WARPS and not all(v & (v - 1) == 0 for v in distinct):
-        raise UsageError(f"{kernel}: num_warps is {list(distinct)}, and has to be powers of two.")
+        raise UsageError(f"{kernel}: num_warps is {list(distinct)}; pass powers of two.")
     check_launch_value(name, distinct)
     return distinct
 
@@ -167,4 +167,4 @@ def _refuse_unknown(kernel: str, names: Iterable[str], allowed: Sequence[str]) -
     for name in names:
         if name not in allowed:
             near = suggest(name, allowed) or f" It has {', '.join(allowed)}."
-            raise UsageError(f"{kernel}: space names {name}, which is none of its values.{near}")
+            raise UsageError(f"{kernel}: space has {name}, which is not a parameter.{near}")

@@ -1,6 +1,6 @@
-"""What a kernel was tuned to: every configuration with its verdict, and the files that others read.
+"""The result of tuning a kernel: each configuration's verdict, and config files for other tools.
 
-Everything here was compiled and modelled, not measured, unless it says so.
+Everything here is compiled and modelled, not measured, unless it says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas
 
 PUBLISHED, GIVEN = "published", "given"
-"""Whose winners order configurations: those that the package has, or files of the user."""
+"""Whose best configs order configurations: those of the package, or the user's files."""
 MANY = 8
 """Configurations that a file of `triton.Config` has: few enough to time on the device."""
 
@@ -97,10 +97,10 @@ class TunedCase:
 
     @property
     def doubt(self) -> str:
-        """How many others the model cannot separate from the first, in words; "" if it can."""
+        """How many others are too close to the top pick, in words; "" if none is."""
         times = [candidate.ranked_us for candidate in self.ranked if candidate.ranked_us < inf]
         alike = sum(us < ALIKE * times[0] for us in times[1:])
-        return f"the model cannot tell it from {plural(alike, 'other')}" if alike else ""
+        return f"too close to call with {plural(alike, 'other')}" if alike else ""
 
     @property
     def name(self) -> str:
@@ -121,14 +121,14 @@ class Tuned(Presented):
     kind: str
     cases: tuple[TunedCase, ...]
     remarks: tuple[str, ...] = ()
-    missed: tuple[str, ...] = field(default=())  # what measuring showed of the model
+    missed: tuple[str, ...] = field(default=())  # modelled against measured, where it was measured
     generated: Mapping[str, str] = field(default_factory=dict)  # Inductor's text of it, by GPU
     from_store: int = field(default=0, compare=False)
-    winners: str = PUBLISHED  # whose have a part in the order, where there are any
+    winners: str = PUBLISHED  # whose best configs are the prior, where there are any
 
     @property
     def sentence(self) -> str:
-        """The best configuration of each case, that it was modelled, and the expected error."""
+        """The top pick of each case with its modelled time, and the model's error in short."""
         parts = []
         for case in self.cases:
             if not case.ranked:
@@ -136,16 +136,19 @@ class Tuned(Presented):
                 continue
             first, whole = case.ranked[0], plural(len(case.candidates), "configuration")
             us = first.model_us
-            time = f", {format_us(us)} by the model" if us is not None else ""
-            doubt = f": {case.doubt}" if case.doubt else ""
+            time = f", {format_us(us)} modelled" if us is not None else ""
+            doubt = f", {case.doubt}" if case.doubt else ""
             parts.append(
-                f"{self.kernel} on {case.name}: {first.name} is first of {whole}{time}{doubt}."
+                f"{self.kernel} on {case.name}: {first.name}{time}, best of {whole}{doubt}."
             )
-        return " ".join([*parts, self.error])
+        return " ".join([*parts, self._describe(summarize_error)])
 
     @property
     def error(self) -> str:
-        """The known model error for these GPUs, as text: modelled, not measured."""
+        """The known model error for these GPUs in full: modelled, not measured."""
+        return self._describe(describe_error)
+
+    def _describe(self, describe: Describe) -> str:
         ranked = [candidate for case in self.cases for candidate in case.ranked]
         if ranked and all(candidate.model_us is None for candidate in ranked):
             return NO_MODEL
@@ -156,9 +159,9 @@ class Tuned(Presented):
             if any(candidate.placed_us is not None for candidate in case.ranked)
         }
         if self.winners == PUBLISHED:
-            return describe_error(self.kind, names, placed)
-        text = describe_error(self.kind, names)
-        return f"{text} What the winners that you gave change was not compared." if placed else text
+            return describe(self.kind, names, placed)
+        text = describe(self.kind, names, ())
+        return f"{text} The effect of your prior is not validated." if placed else text
 
     def frame(self) -> pandas.DataFrame:
         """Return each configuration of each case: verdict, reason, resources, modelled time."""
@@ -211,7 +214,9 @@ class Tuned(Presented):
         if len(cases) == 1:
             return cases[0]
         names = "; ".join(case.name for case in self.cases)
-        how = "Name one, such as target=…, M=…" if cases else "There is none of that"
+        how = (
+            "Select one, such as target=…, M=…" if cases else "No case matches; choose one of them"
+        )
         raise UsageError(f"{self.kernel} was tuned for {names}. {how}.")
 
     @checked
@@ -263,7 +268,7 @@ class Tuned(Presented):
         for case in self._list_whole():
             if "M" not in case.sizes:
                 raise UsageError(
-                    f"{self.kernel} is no product with a size M: write_triton takes it."
+                    f"{self.kernel} is not a GEMM with an M dimension; use write_triton."
                 )
             name = formats.name_served(
                 case.gpu, {**case.sizes, **sizes}, dtype, block_shape, is_sglang=is_sglang
@@ -317,34 +322,34 @@ class Tuned(Presented):
         (first,), gpu = self.best(1, target=target), self.find_case(target, {}).gpu.name
         if not self.generated:
             raise UsageError(
-                f"{self.kernel} is of no compiled program: tune compiled.kernel(name), or use "
-                "write_triton."
+                f"{self.kernel} does not belong to a compiled program. Tune compiled.kernel(name), "
+                "or use write_triton."
             )
         if gpu not in self.generated:
             compiled = ", ".join(self.generated)
             raise UsageError(
-                f"Inductor writes another text of {self.kernel} for {gpu}: the program was "
-                f"compiled for {compiled}. Compile it with target={gpu!r}."
+                f"The program of {self.kernel} was compiled for {compiled}; Inductor's source for "
+                f"{gpu} differs. Compile with target={gpu!r}."
             )
         text = self.generated[gpu]
         decorator = make_decorator(text, str(name_source(text, Path(folder))))
         path = save_choice(decorator, dict(first.values), first.warps, first.stages)
         if path is None:
             raise UsageError(
-                f"Inductor reads no choice for {self.kernel}: it has one configuration alone, or "
-                "its caches are off. Compile with options={'coordinate_descent_tuning': True}."
+                f"Inductor would not read a config for {self.kernel}: the kernel has only one, or "
+                "caching is off. Compile with options={'coordinate_descent_tuning': True}."
             )
         formats.write_remark(path, self.remark)
         return path
 
     @property
     def remark(self) -> str:
-        """What a file of configurations has to say of itself."""
+        """The note that goes with a file of configurations."""
         from workbench import __version__
 
         lines = [
-            f"Configurations of {self.kernel}, chosen by aot-workbench {__version__} without the "
-            "GPU: compiled for it and ranked by a model.",
+            f"Configurations of {self.kernel} by aot-workbench {__version__}, compiled for the GPU "
+            "and ranked by a model without it.",
             self.error,
             *self.missed,
         ]
@@ -358,39 +363,38 @@ class Tuned(Presented):
 
 
 def _say_none(case: TunedCase) -> str:
-    """That nothing is left, with how many were discarded and why, the most frequent first."""
+    """That no configuration is left, with counts by reason, the most frequent first."""
     if not case.candidates:
-        return "there is no configuration to try."
+        return "no configuration to try."
     counts = count_verdicts(case.candidates)
     counted = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
     first = next(
         candidate for candidate in case.candidates if candidate.verdict == next(iter(counts))
     )
-    why = f" The first: {first.name}: {first.reason.rstrip('.')}." if first.reason else ""
+    why = f" Example: {first.name}, {first.reason.rstrip('.')}." if first.reason else ""
     whole = plural(len(case.candidates), "configuration")
     return f"none of {whole} can be used ({counted}).{why}"
 
 
 def _find(case: TunedCase, choice: int | str) -> Candidate:
     if isinstance(choice, int):
-        if 0 < choice <= len(case.ranked):  # in the order, in which several may share a place
+        if 0 < choice <= len(case.ranked):  # in the order, in which several may share a position
             return case.ranked[choice - 1]
-        raise UsageError(f"There is no place {choice}: {len(case.ranked)} have one.")
+        raise UsageError(f"Position {choice} does not exist; use 1 to {len(case.ranked)}.")
     parts = {part.strip() for part in choice.split(",")}
     matching = [
         candidate for candidate in case.candidates if parts <= set(candidate.name.split(", "))
     ]
     if len(matching) != 1:
-        many = (
-            f"{plural(len(matching), 'configuration')} are" if matching else "No configuration is"
-        )
+        many = plural(len(matching), "configuration") if matching else "No configuration"
         example = case.candidates[0].name if case.candidates else ""
-        raise UsageError(f'{many} {choice!r}: write it as .frame() does, such as "{example}".')
+        verb = "matches" if len(matching) < 1 else "match"
+        raise UsageError(f'{many} {verb} {choice!r}. Write it as in .frame(), such as "{example}".')
     return matching[0]
 
 
 def name_source(text: str, folder: Path) -> Path:
-    """Where Inductor keeps a generated source in a cache folder: its name is made of its text."""
+    """Where Inductor keeps a generated source in a cache folder, by the hash of its text."""
     key: str = tp.CODECACHE_MODULE.get().get_hash(text.strip())
     return folder / key[1:3] / f"{key}.py"
 
@@ -398,10 +402,10 @@ def name_source(text: str, folder: Path) -> Path:
 def save_choice(
     decorator: Callable[..., Any], values: Mapping[str, Any], warps: int, stages: int
 ) -> Path | None:
-    """Write what Inductor reads instead of timing configurations of a kernel, as it writes it.
+    """Write the autotune cache entry that Inductor reads instead of timing configurations.
 
-    `decorator` is what a call such as `triton_heuristics.pointwise(…)` gives. None where Inductor
-    would read no choice: it has one configuration alone, or its caches are off.
+    `decorator` is the result of a call such as `triton_heuristics.pointwise(…)`. None if Inductor
+    would not read it: the kernel has one configuration, or caching is off.
     """
     held = inspect.getclosurevars(decorator).nonlocals
     cache, settings = held.get("autotune_cache"), held.get("inductor_meta") or {}
@@ -415,74 +419,95 @@ def save_choice(
 
 
 FILE = "tuning_errors.toml"
-"""Where the figures stand, in the data of `workbench.specs`; a part of `tests.bench` writes it."""
+"""The file of the errors, in the data of `workbench.specs`; a part of `tests.bench` writes it."""
 PLAIN, EXPERTS = "product", "product of experts"
 NO_MODEL = (
-    "Compiled, neither measured nor modelled: ordered by spills, occupancy and registers, which "
-    "was never compared with a real GPU."
+    "Neither measured nor modelled: ordered by spills, occupancy and registers. This order is not "
+    "validated on a GPU."
 )
-"""What is said where no configuration has a time of a model."""
+"""The error's text if no configuration has a modelled time."""
+Describe = Callable[[str, Sequence[str], Collection[str]], str]
+_START = "Modelled, not measured"
 
 
 @cache
 def load_errors() -> Mapping[str, Any]:
-    """Shares of published winners by kernel and GPU, and what timing on one GPU showed."""
+    """Top-5 and top-20 % shares of published best configs, and errors measured on one GPU."""
     content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
     return parse_toml(content)
 
 
 def describe_error(kind: str, gpus: Sequence[str], published: Collection[str] = ()) -> str:
-    """That configurations of this kind are modelled, and how far the model was off before.
+    """The model's error for this kind of kernel in full, as measured or checked.
 
-    On the `published` of the GPUs published winners had a part in the order.
+    On the `published` GPUs, published best configs are the prior of the order.
     """
-    start = "Modelled, not measured."
     if not kind.startswith("product"):
-        return f"{start} {describe_generated()}"
-    return " ".join([start, *_describe_products(kind, gpus, published)])
+        return f"{_START}. {_describe_generated()}"
+    return " ".join([f"{_START}.", *_describe_matmuls(kind, gpus, published)])
 
 
-def describe_generated() -> str:
-    """How far the first by the model was from the fastest, for kernels that Inductor generates."""
+def summarize_error(kind: str, gpus: Sequence[str], published: Collection[str] = ()) -> str:
+    """The error of the model for this kind of kernel, in a sentence or two."""
+    if not kind.startswith("product"):
+        timed = load_errors()["generated"]
+        low, high = timed["first"]
+        return (
+            f"{_START}: on {timed['kernels']} Inductor kernels ({timed['gpu']}) the top pick took "
+            f"{low:.2f}–{high:.2f}× the best time."
+        )
+    rows = _read_shares(kind, gpus, published)
+    shares = " and ".join(f"{_percent(row['five'])} ({gpu})" for gpu, row in rows.items())
+    held = f": {shares} of published best configs are in its top 5" if rows else ""
+    return " ".join([f"{_START}{held}.", *_list_unvalidated(kind, gpus)])
+
+
+def _describe_generated() -> str:
+    """The measured error of the top picks, for kernels that Inductor generates."""
     timed = load_errors()["generated"]
-    first, five = (
-        " to ".join(f"{ratio:.2f}" for ratio in timed[name]) for name in ("first", "five")
-    )
+    first, five = ("–".join(f"{ratio:.2f}" for ratio in timed[name]) for name in ("first", "five"))
     return (
-        f"Timed on an {timed['gpu']} for {name_count(timed['kernels'])} kernels of Inductor, the "
-        f"first by this model took {first} times the fastest, the best of its first five {five} "
-        "times; nothing was compared for kernels written by hand."
+        f"Measured on {timed['kernels']} Inductor kernels ({timed['gpu']}): the top pick takes "
+        f"{first}× the best time, the best of the top 5 {five}×. Not validated for hand-written "
+        "kernels."
     )
 
 
-def name_count(count: int) -> str:
-    """A small number as a word."""
-    return {2: "two", 3: "three", 4: "four", 5: "five"}.get(count, str(count))
-
-
-def _describe_products(kind: str, gpus: Sequence[str], published: Collection[str]) -> Iterator[str]:
-    errors = load_errors()
-    of = "moe" if kind == EXPERTS else "gemm"
-    words = "products of experts" if of == "moe" else "products with scales"
-    unknown = [gpu for gpu in gpus if gpu not in errors[of]]
-    for gpu in gpus:
-        if gpu not in unknown:
-            row, order = errors[of][gpu], ""
-            if gpu in published:
-                row = {**row, **row["published"]}
-                order = " with what won for other sizes"
-            five, fifth = (f"{floor(row[name] * 100 + 1e-6)} %" for name in ("five", "fifth"))
-            yield (
-                f"Of {row['problems']} published winners of {words} on {gpu} {five} were among "
-                f"its first five, {fifth} in its first fifth{order}."
-            )
-    if kind == PLAIN:
-        yield "Products without scales, as this one, were not compared."
-    timed = errors["timed"]
+def _describe_matmuls(kind: str, gpus: Sequence[str], published: Collection[str]) -> Iterator[str]:
+    words = "MoE GEMMs" if kind == EXPERTS else "block-scaled GEMMs"
+    for gpu, row in _read_shares(kind, gpus, published).items():
+        order = ", with those for other sizes as prior" if gpu in published else ""
+        yield (
+            f"Checked on {row['problems']} published best configs for {words} on {gpu}{order}: "
+            f"{_percent(row['five'])} are in the top 5, {_percent(row['fifth'])} in the top 20 %."
+        )
+    timed = load_errors()["timed"]
     yield (
-        f"Timed on {timed['gpu']} for {timed['problems']} {words if of == 'gemm' else 'products'}, "
-        f"its first took {timed['first']:.2f} times the fastest in the middle, the best of its "
-        f"first five at most {timed['within']:.2f} times in {timed['near']}."
+        f"Measured on {timed['problems']} block-scaled GEMMs ({timed['gpu']}): the top pick takes "
+        f"{timed['first']:.2f}× the best time (median). The best of the top 5 is within "
+        f"{_percent(timed['within'] - 1)} of it in {timed['near']} of {timed['problems']}."
     )
-    if unknown:
-        yield f"On {', '.join(unknown)} it was never compared with a real GPU."
+    yield from _list_unvalidated(kind, gpus)
+
+
+def _read_shares(
+    kind: str, gpus: Sequence[str], published: Collection[str]
+) -> dict[str, Mapping[str, Any]]:
+    """By GPU the shares for the order that was used, for those that have some."""
+    known = load_errors()["moe" if kind == EXPERTS else "gemm"]
+    rows = {gpu: known[gpu] for gpu in gpus if gpu in known}
+    return {
+        gpu: {**row, **row["published"]} if gpu in published else row for gpu, row in rows.items()
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{floor(share * 100 + 1e-6)} %"
+
+
+def _list_unvalidated(kind: str, gpus: Sequence[str]) -> Iterator[str]:
+    if kind == PLAIN:
+        yield "Not validated for unscaled GEMMs such as this one."
+    known = _read_shares(kind, gpus, ())
+    if unknown := [gpu for gpu in gpus if gpu not in known]:
+        yield f"Not validated on {', '.join(unknown)}."

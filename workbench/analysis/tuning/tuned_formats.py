@@ -1,9 +1,9 @@
-"""Configurations as others read them: vLLM, sglang, Triton, Helion.
+"""Configurations in the formats of vLLM, sglang, Triton and Helion.
 
-No reader of JSON here takes a remark: vLLM's for block-scaled products and both of sglang's call
-`int()` on every key, vLLM's for experts does so but for `triton_version`, which older releases
-refuse, and what stands beside the sizes of a tile becomes an argument of the kernel. So a file
-holds configurations and nothing else, and what they are worth is said in a file beside it.
+No JSON reader here accepts a note. vLLM's for block-scaled GEMMs and both of sglang's call `int()`
+on every key; vLLM's for MoE does so except for `triton_version`, which older releases refuse. Other
+fields of a tile become arguments of the kernel. So a file has configurations only, and their model
+error is in a text file next to it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.specs import Gpu
 
 BESIDE = ".modelled.txt"
-"""What is added to a file's name for the file that says what it is worth."""
+"""The suffix of the file with the model error."""
 _HELION = re.compile(r"_BLOCK_SIZE_(\d+)$")
 _HELION_ROWS = re.compile(r"_REDUCTION_BLOCK_(\d+)$")
 _SERVED = ("fp8_w8a8", "int8_w8a8", "int8_w8a16", "int4_w4a16")
@@ -46,23 +46,23 @@ def name_served(
 ) -> str:
     """The file's name as a server looks for it; `sizes` are N and K, or E and N.
 
-    sglang has a space between the two sizes of a block of scales, as vLLM has for int8 products.
-    Raises `UsageError` for what is no size or no type of the format.
+    sglang has a space between the two sizes of a scale block, as vLLM has for int8 GEMMs. Raises
+    `UsageError` for sizes and types that the format does not have.
     """
     if dtype not in DTYPES:
-        raise UsageError(f"dtype is {dtype!r}, and the files know {', '.join(map(repr, DTYPES))}.")
+        raise UsageError(f"dtype is {dtype!r}; choose one of {', '.join(map(repr, DTYPES))}.")
     names = ("E", "N") if "E" in sizes else ("N", "K")
     lacking = [name for name in names if name not in sizes]
     if lacking:
         raise UsageError(
-            f"{' and '.join(lacking)} of the product is not known: the name of the file needs "
-            "N and K, or E and N. Give sizes=[{…}] to tune, or name them here."
+            f"The file name needs N and K, or E and N, but {' and '.join(lacking)} is not known. "
+            "Pass sizes=[{…}] to tune, or pass them here."
         )
     if "E" not in sizes and (dtype not in _SERVED[:2] or block_shape is None):
         raise UsageError(
-            "Files of products are for values of 8 bits with scales by blocks: give "
-            'dtype="fp8_w8a8" or "int8_w8a8" and block_shape=(128, 128). A product without scales '
-            "has no such file; write_triton writes its configurations for triton.autotune."
+            "These files are for block-scaled 8-bit GEMMs: pass "
+            'dtype="fp8_w8a8" or "int8_w8a8" and block_shape=(128, 128). For unscaled GEMMs, use '
+            "write_triton with triton.autotune."
         )
     is_spaced = is_sglang or ("E" not in sizes and dtype == "int8_w8a8")
     parts = [*(f"{name}={sizes[name]}" for name in names), f"device_name={name_device(gpu)}"]
@@ -76,7 +76,7 @@ def name_served(
 def write_served(by_rows: Mapping[int, Candidate]) -> str:
     """The JSON that vLLM and sglang read: a configuration for each number of rows.
 
-    Raises `UsageError` for a kernel whose blocks are not those of a product.
+    Raises `UsageError` for a kernel whose blocks are not those of a GEMM.
     """
     rows = {str(rows): _read_tile(by_rows[rows]) for rows in sorted(by_rows)}
     return json.dumps(rows, indent=4) + "\n"
@@ -91,8 +91,8 @@ def _read_tile(candidate: Candidate) -> dict[str, int]:
             tile["GROUP_SIZE_M"] = value
     if len([name for name in tile if name.startswith("BLOCK")]) < len("MNK"):
         raise UsageError(
-            "These files need blocks called BLOCK_M, BLOCK_N and BLOCK_K (or BLOCK_SIZE_M, BM …), "
-            f"and this kernel has {candidate.choice or 'none'}. write_triton takes any."
+            "These files need blocks named BLOCK_M, BLOCK_N and BLOCK_K (or BLOCK_SIZE_M, BM …); "
+            f"this kernel has {candidate.choice or 'none'}. Use write_triton, which takes any."
         )
     tile.setdefault("GROUP_SIZE_M", 1)
     order = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M")
@@ -110,7 +110,7 @@ def write_triton(candidates: Sequence[Candidate], remark: str) -> str:
     Raises `UsageError` without any, for which Triton would take a configuration of its own.
     """
     if not candidates:
-        raise UsageError("n is 0: a list without a configuration has nothing to time.")
+        raise UsageError("n is 0: pass at least 1 configuration to time.")
     lines = [*(f"# {line}" for line in remark.splitlines()), "import triton", "", "configs = ["]
     for candidate in candidates:
         values = "{" + ", ".join(f"{name!r}: {value!r}" for name, value in candidate.values) + "}"
@@ -129,7 +129,9 @@ def write_helion(candidate: Candidate, order: Sequence[str] | None = None) -> st
     if order is not None:
         missing = [name for name in order if name not in values]
         if missing:
-            raise UsageError(f"order has {', '.join(missing)}; there is {', '.join(values)}.")
+            raise UsageError(
+                f"order has {', '.join(missing)}, but the kernel has {', '.join(values)}."
+            )
         blocks = [values[name] for name in order]
     else:
         numbered = sorted(
@@ -140,9 +142,9 @@ def write_helion(candidate: Candidate, order: Sequence[str] | None = None) -> st
         blocks = [value for _, value in numbered]
     if not blocks:
         raise UsageError(
-            "Helion calls its blocks _BLOCK_SIZE_0, _BLOCK_SIZE_1 and so on; this kernel has "
-            f'{candidate.choice or "none"}. Give order=["BLOCK_M", "BLOCK_N"]: which of them each '
-            "hl.tile takes, in its order."
+            "Helion names its blocks _BLOCK_SIZE_0, _BLOCK_SIZE_1 and so on; this kernel has "
+            f'{candidate.choice or "none"}. Pass order=["BLOCK_M", "BLOCK_N"], in the order of '
+            "hl.tile."
         )
     rows = [value for name, value in values.items() if _HELION_ROWS.match(name)]
     config: dict[str, Any] = {"block_sizes": blocks}
@@ -153,7 +155,7 @@ def write_helion(candidate: Candidate, order: Sequence[str] | None = None) -> st
 
 
 def write_beside(path: Path, text: str, remark: str) -> Path:
-    """Write a file that has no room for a remark, and the remark in a file beside it."""
+    """Write a file whose format has no notes, and the note in a file next to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     write_remark(path, remark)
@@ -161,5 +163,5 @@ def write_beside(path: Path, text: str, remark: str) -> Path:
 
 
 def write_remark(path: Path, remark: str) -> None:
-    """Say beside a file what it is worth."""
+    """Write the note of a file next to it."""
     path.with_name(path.name + BESIDE).write_text(remark.rstrip() + "\n", encoding="utf-8")

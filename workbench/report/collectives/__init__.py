@@ -2,6 +2,6 @@
 
 DOORS = {
     "collective_rows": "The collectives of a program, and whether two ranks start the same ones.",
-    "shard_groups": "What a rank holds, gathers and reduces of a model of `fully_shard`.",
+    "shard_groups": "The shards, gathers and reductions of a rank with `fully_shard`.",
 }
 """What other rooms import of this one."""

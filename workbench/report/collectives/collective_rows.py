@@ -17,19 +17,19 @@ given `nvlink_gb_s` and `nic_gb_s`.
 """
 
 
-NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
+NETWORK = "a collective, which waits for other GPUs: see the table `collectives`"
 """Why a collective has no cost among kernels."""
 
 ERRORS = (0.15, 0.3)
-"""Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
-times of nccl-tests, by which the rates here were chosen."""
+"""The relative error that holds for four of five published times of nccl-tests, on one node (49)
+and on several (45); the rates here were chosen by them."""
 MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
-"""On how many nodes, and from which message on, they were held against those times."""
+"""The most nodes and the smallest transfer for which they were validated."""
 
 NOTHING_SENT = (
-    "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
-    "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "
-    "compile beside a real process group, as torchrun makes one."
+    "Collectives of a virtual cluster send nothing, so results cannot be compared. Verify all "
+    "ranks of a small cluster with ranks= and build=, or compile in a real process group, such as "
+    "torchrun's."
 )
 """Why numbers of a program are not checked that holds collectives of a fake group."""
 
@@ -94,36 +94,36 @@ GRAPH, HOOK = "graph", "hook"
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective of a generated program: what is sent, between whom, where one waits for it.
+    """One collective of a generated program: its size, its group, its start and its wait.
 
     `kernel` is the library call that starts it, `wait_kernel` the one that waits for it; `order`
-    and `wait_order` are their places among all kernels of the program, from 0. Between the two,
-    `hidden_by` run. `mesh_dims` is what the mesh calls the group, `group_nodes` on how many nodes
-    its ranks are. `called_from` are the lines that called its function, nearest first. Of one that
-    torch's passes merged from several, `merged_from` are those, and its lines are theirs. `moves`
-    has a text for each pass that tried to move it: `reorder: 3, data dependency detected …` is 3
-    places, and then torch's words for what stopped it; `async TP: 0, …` why that did not fuse it.
+    and `wait_order` are their positions among all kernels of the program, from 0. The kernels of
+    `hidden_by` run between the two. `mesh_dims` is the group's name in the mesh, `group_nodes` the
+    number of nodes that it spans. `called_from` are the lines that called its function, nearest
+    first. `merged_from` are the collectives that torch's passes merged into it; its lines are
+    theirs. `moves` has a text for each pass that tried to move it: `reorder: 3, data dependency
+    detected …` is 3 positions and torch's reason to stop; `async TP: 0, …` why it was not fused.
     """
 
     id: str  # its id, such as `c3`
     graph: str  # the lowered graph, by its id
-    is_backward: bool  # whether it is of the backward
+    is_backward: bool  # whether it belongs to the backward pass
     op: str  # the collective, such as `all_reduce`
     bytes: int | None = number(
         "Message",
         "B",
-        "As NCCL counts it: what an all-gather gives, what any other takes",
+        "Output bytes of an all-gather, input bytes of others (as NCCL counts)",
         source="counted",
-        meaning="Bytes as NCCL counts them: what an all-gather gives, what any other takes.",
+        meaning="Bytes as NCCL counts: output of an all-gather, input of others.",
     )
     dtype: str | None = None  # its dtype
     group: str = ""  # the process group, by torch's name
     mesh_dims: str = ""
     group_size: int | None = field(
-        default=None, metadata=describe("Ranks", meaning="How many ranks are in the group.")
+        default=None, metadata=describe("Ranks", meaning="Ranks in the group.")
     )
     group_nodes: int | None = field(
-        default=None, metadata=describe("Nodes", meaning="On how many nodes its ranks are.")
+        default=None, metadata=describe("Nodes", meaning="Nodes that the group spans.")
     )
     kernel: str | None = None  # the library call that starts it, by its id
     wait_kernel: str | None = None  # the library call that waits for it
@@ -137,41 +137,41 @@ class Collective:
     est_us: float | None = number(
         "Modelled",
         "us",
-        "By NCCL's own model, with the links that its group has",
+        "Time by NCCL's own model, for the links of its group",
         source="model",
     )
     exposed_us: float | None = number(
         "Exposed",
         "us",
-        "The kernels wait for it; modelled",
+        "Exposed time (modelled)",
         source="model",
-        meaning="µs that the kernels wait for it, by the model.",
+        meaning="Modelled µs that the kernels wait for it.",
     )
-    algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
+    algorithm: str | None = None  # NCCL's modelled algorithm and protocol, such as `ring/LL128`
     why: str | None = None  # why it has no modelled time
-    bucket: int | None = None  # which bucket of its program, from 0; None for one by itself
-    merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
-    moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
+    bucket: int | None = None  # the bucket of its program, from 0; None for a single one
+    merged_from: tuple[str, ...] = ()  # the FX nodes that it replaced, by their ids
+    moves: tuple[str, ...] = ()  # by pass: how many positions it was moved, and why not farther
     torch_est_us: float | None = number(
         "By torch",
         "us",
-        "By torch's own formula, which its passes go by",
+        "Time by torch's own formula, which its passes use",
         source="model",
-        meaning="µs of it by torch's own formula, which its passes go by.",
+        meaning="µs by torch's own formula, which its passes use.",
     )
     torch_exposed_us: float | None = number(
         "Exposed by torch",
         "us",
-        "What torch's passes expect the kernels to wait",
+        "Exposed time that torch's passes expect",
         source="model",
-        meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
+        meaning="Exposed µs that torch's passes expect; None if none ran.",
     )
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
     block: str | None = None  # the module whose hook it is, where its place in the call is known
 
 
 def is_unplaced(row: Collective) -> bool:
-    """Whether nothing is known of what runs beside it: a hook of a block by itself, or of DDP."""
+    """Whether its concurrent kernels are unknown: a hook of a block by itself, or of DDP."""
     return row.origin == HOOK and row.block is None
 
 
@@ -180,17 +180,17 @@ class CollectiveOrder:
     """The collectives of one group on two of its ranks, in the order in which they start.
 
     A group waits until all of its ranks have started the same collective. `place` is the first
-    that differs, from 0, and `here` and `there` what either rank starts then; None where all are
-    the same. What an all-to-all sends may differ between ranks, and is not compared.
+    that differs, from 0, and `here` and `there` are those that the ranks start then; None if all
+    are the same. Sizes of an all-to-all may differ between ranks, and are not compared.
     """
 
-    group: str  # what the mesh calls the group
-    group_size: int | None  # how many ranks are in the group; a log does not tell it
-    rank: int  # which of the ranks, from 0
+    group: str  # the group's name in the mesh
+    group_size: int | None  # ranks in the group; not known from a log
+    rank: int  # the rank, from 0
     other: int  # the rank that it is compared with
-    collectives: int  # how many of them both start alike
+    collectives: int  # collectives that both start alike
     place: int | None = None
     here: str | None = None
     there: str | None = None
-    note: str = ""  # what comes of it
-    compile_id: str = ""  # in which compile of logs; of ranks compiled here all are one program
+    note: str = ""  # the consequence
+    compile_id: str = ""  # the compile in logs; empty for ranks that were compiled here

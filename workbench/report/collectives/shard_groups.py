@@ -85,4 +85,4 @@ class ShardedModel:
         try:
             return read_row(cls, data)
         except ValueError as error:
-            raise ArtifactError(f"The report is damaged: its shards: {error}.") from error
+            raise ArtifactError(f"The report is damaged (its shards): {error}.") from error

@@ -1,4 +1,4 @@
-"""The record of what a program compiled while it ran: a world makes it, saves it and reads it."""
+"""The record of a running program's compilations: a world makes it, saves it and reads it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProgramRecord(Presented, ABC):
     @property
     @abstractmethod
     def advice(self) -> tuple[str, ...]:
-        """What to change, in sentences, that with the greatest cost first."""
+        """Suggested changes, in sentences, the most expensive cause first."""
 
     @abstractmethod
     def so_far(self) -> ProgramRecord:
@@ -75,7 +75,7 @@ class ProgramRecord(Presented, ABC):
 
     @abstractmethod
     def plot(self) -> matplotlib.figure.Figure:
-        """What each step's time went into; raises `UsageError` where no step has ended."""
+        """The time of each step by phase; raises `UsageError` if no step has ended."""
 
     @abstractmethod
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
@@ -129,5 +129,5 @@ def require_program_records(what: str) -> ProgramRecords:
     """The same; raises `UsageError` where no world does. `what` begins the sentence."""
     records = find_program_records()
     if records is None:
-        raise UsageError(f"{what}: what records programs and reads such records is not installed.")
+        raise UsageError(f"{what}: sessions are not installed. Reinstall aot-workbench.")
     return records

@@ -1,4 +1,4 @@
-"""What a program compiled while it ran, as a recorder or a log tells it: rows of tables."""
+"""Compilations of a running program, from a recorder or a log: rows of tables."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Trial = tuple[str, str, str]
 class ProgramHeader:
     """Where a program ran: seconds of the clock, numbers of steps and events, names of threads.
 
-    `steps_ended` are those that the program ended, None where a record does not tell; without any
-    the whole is one step. `missing` names what could not be seen, with the reason. `ran_compiled`:
-    whether a compiled graph was called, None where that could not be told. `left_alone` are modules
-    that were asked to be compiled, and of which torch compiles no frame.
+    `steps_ended` are those that the program ended, None if it is not recorded; without any, the
+    whole run is one step. `missing` names the parts that could not be recorded, with the reason.
+    `ran_compiled`: whether a compiled graph was called, None if it is not known. `left_alone` are
+    modules that should have been compiled, but of which torch compiles no frame.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -38,18 +38,18 @@ class ProgramHeader:
 
 @dataclass(frozen=True, slots=True)
 class Compile:
-    """One compilation of a frame, or of the backward of one.
+    """One compilation of a frame, or of its backward pass.
 
-    `kind`: "first", "recompile", "resume" (what follows a graph break), "backward", "autograd"
-    (compiled autograd). `outcome`: "graph", "no graph", "skipped" (the frame runs eagerly),
-    "limit" (so do its further variants; refused, this one counts as no compile), "error" (the
-    program got it), "interrupted" or "unfinished". `total_s` holds
-    `dynamo_s` and `backend_s`, of which `codegen_s` is a part, all in seconds as torch counts them.
-    `why`: the guard of the nearest earlier variant that failed, or why the frame was skipped.
-    `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are
-    None. `has_report`: whether a report of it was kept. `inputs`: names and sizes of what
-    the captured graph takes besides parameters and buffers, of a backward those of its forward.
-    `caught`: sentences on operators whose errors only eager code catches.
+    `kind`: "first", "recompile", "resume" (after a graph break), "backward", "autograd" (compiled
+    autograd). `outcome`: "graph", "no graph", "skipped" (the frame falls back to eager), "limit"
+    (the recompile limit was hit: this variant and later ones are not compiled), "error" (raised to
+    the program), "interrupted" or "unfinished". `total_s` includes `dynamo_s` and `backend_s`, and
+    `backend_s` includes `codegen_s`, all in seconds as torch counts them. `why`: the failed guard
+    of the nearest earlier variant, or why the frame was skipped. `cache`: hits and misses of
+    torch's caches. `guards`, `ops` and times are None if torch did not report them. `has_report`:
+    whether a report of it was kept. `inputs`: names and sizes of the inputs of the captured graph,
+    without parameters and buffers; a backward pass has those of its forward pass. `caught`:
+    sentences on operators whose exceptions only eager code catches.
     """
 
     id: str
@@ -77,25 +77,24 @@ class Compile:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecompile:
-    """One earlier variant that did not fit when a frame was compiled again.
+    """One earlier variant that did not match when a frame was recompiled.
 
-    `nearest`: whether most of its guards held; that one says why. `kind`: "size", "value", "type",
-    "grad mode", "identity", "length" (of what holds arguments, or its keys), "stride", "rank",
-    "aliasing" (of inputs), "backend", "global state" or "other".
-    `source` is what the guard looks at, `expected` and `actual` what it wanted and found, where
-    that is known. `variants` were there before. `cost_s` is the compile of the new one, its
-    backward included. `also` are further guards of the nearest variant that did not hold.
-    `is_last_batch`: whether the size is that of the last, incomplete batch of a loader of the
-    program. `fixed_by`: what made the new variant one for this size or number only, "the code" or
-    "dynamic=False"; empty where it is for others too, or that is not known. `resumed_at`: of the
-    rest of a function after a graph break the line of that, else 0. `changed_at` is the line that
-    changes the attribute or the global which the guard looks at, `changed_by` its code, in the
-    function's file unless `changed_in` names another; 0 and empty where no line alone can be meant:
-    `suspects` are those of several that may be. `set_by` first gave it its number, `made_by` calls
+    `nearest`: whether most of its guards held; that one explains the recompile. `kind`: "size",
+    "value", "type", "grad mode", "identity", "length" (of containers of arguments, or their keys),
+    "stride", "rank", "aliasing" (of inputs), "backend", "global state" or "other". `source` is the
+    guarded value, `expected` and `actual` are its values, if known. `variants` counts earlier
+    variants. `cost_s` is the compile time of the new one, with its backward pass. `also` are
+    further failed guards of the nearest variant. `is_last_batch`: whether the size is that of the
+    last, incomplete batch of a data loader. `fixed_by`: why the new variant is for this size or
+    number only, "the code" or "dynamic=False"; empty if it is dynamic, or not known. `resumed_at`:
+    the line of the graph break for the rest of a function after a break, otherwise 0. `changed_at`
+    is the line that changes the guarded attribute or global, `changed_by` its code, in the
+    function's file unless `changed_in` names another; 0 and empty if it is not a single line:
+    `suspects` are then the candidates. `set_by` first set its number, `made_by` calls
     torch.compile, `called_by` calls the function, with the caller's names in `called_as`, such as
-    `x=batch`. `is_of_module`: whether the attribute is one of a module of torch.nn. `writes` are
-    the inputs that the captured code writes to, None where that is not known. `tried` are the
-    changes that were tried on copies of the calls.
+    `x=batch`. `is_of_module`: whether the attribute belongs to a torch.nn module. `writes` are the
+    inputs that the captured code writes to, None if not known. `tried` are the changes that were
+    tried on copies of the calls.
     """
 
     compile_id: str
@@ -131,11 +130,11 @@ class ProgramRecompile:
 
 @dataclass(frozen=True, slots=True)
 class ProgramBreak:
-    """One place where a graph broke, in all compiles; `cost_s` compiled what resumes after it.
+    """One graph break, in all compiles; `cost_s` is the compile time of the code after it.
 
-    Of a break in code of torch's or of Python's, the line is that of the user's which led there,
-    and `within` is the other. `ops_before` and `ops_after` are operators of the graphs that it
-    parts, None where torch did not tell.
+    For a break in torch or the standard library, the line is the user's line that led there, and
+    `within` is the other. `ops_before` and `ops_after` are operators of the graphs before and
+    after it, None if torch did not report them.
     """
 
     file: str
@@ -156,11 +155,10 @@ class ProgramBreak:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A frame that runs eagerly from now on.
+    """A frame that falls back to eager.
 
-    `how`: "always", or "new variants" where those compiled before are still used. `eager_calls`
-    counts the call that found no variant and was not compiled either, and those since; None where
-    they cannot be told apart or counted.
+    `how`: "always", or "new variants" if earlier variants are still used. `eager_calls` counts the
+    eager calls from the first one without a variant on; None if they cannot be counted.
     """
 
     function: str

@@ -72,7 +72,7 @@ class _Table:
 
 
 def explain(stage: str, opcode: str) -> Explanation | None:
-    """What an opcode of a stage does; None for one that is not described."""
+    """The description of an opcode; None if it has none."""
     if stage not in _TABLES:
         return None
     table = _table(_TABLES[stage])
@@ -91,7 +91,7 @@ def explanations(stage: str, text: str) -> dict[str, Explanation]:
 
 
 def find_undescribed(stage: str, opcode: str) -> list[str]:
-    """What of an opcode has no description: itself, or some of its modifiers."""
+    """The parts of an opcode without description: itself, or some of its modifiers."""
     table = _table(_TABLES[stage])
     base = table.base(opcode)
     if base is None:

@@ -101,7 +101,7 @@ export function keptAnswer(
   );
   if (both.length && (both.length === ours.length || both.length === theirs.length)) {
     const who = both.length === 1 ? `${both[0]} computes` : `${several(both)} compute`;
-    return { ...TOGETHER, sentence: `They are not apart: ${who} both.` };
+    return { ...TOGETHER, sentence: `They are fused: ${who} both.` };
   }
   return between ?? null;
 }

@@ -91,7 +91,7 @@ def build_wrong_at_one(mesh: Any) -> Any:
 def test_all_ranks_of_a_small_cluster_are_compiled() -> None:
     found = wb.ranks(build_wrong_at_one, {"dp": 4}, grad=False)
     assert found.same_code == ((0, 2, 3), (1,))
-    assert found.sentences[0].startswith("Rank 0 would hang: it waits for an all-reduce of 64 B")
+    assert found.sentences[0].startswith("Rank 0 deadlocks: it waits for an all-reduce of 64 B")
     assert "Ranks 0, 1, 2 and 3 of 4 run 2 different programs." in found.sentences
 
 
@@ -99,7 +99,7 @@ def test_all_ranks_of_a_small_cluster_are_compiled() -> None:
 def test_a_rank_that_would_hang_is_named(target: str) -> None:
     found = wb.ranks(build_forgetful, {"dp": 4}, [0, 3], target=target, grad=False)
     assert found.hangs == (
-        "Rank 3 would hang: it waits for an all-gather of 256 B of all ranks that rank 0 never "
+        "Rank 3 deadlocks: it waits for an all-gather of 256 B of all ranks that rank 0 never "
         "starts, after 1 that both start.",
     )
     assert found.sentences[0] == found.hangs[0]
@@ -127,7 +127,7 @@ def build_swapped(mesh: Any) -> Any:
 
 def test_the_same_kernels_in_another_order_are_not_laid_to_guards() -> None:
     found = wb.ranks(build_swapped, {"tp": 2}, grad=False)
-    assert found.hangs[0].startswith("Rank 1 would hang: it waits for an all-gather of 512 B")
+    assert found.hangs[0].startswith("Rank 1 deadlocks: it waits for an all-gather of 512 B")
     (other,) = [words for words in found.sentences if "other code" in words]
     assert other.endswith("its kernels and graphs match, its generated lines do not.")
 

@@ -45,7 +45,7 @@ def test_without_build_nothing_is_checked(compiled: Any) -> None:
 
 def test_without_ranks_the_answer_says_how_to_ask(compiled: Any) -> None:
     assert (
-        "Verify all ranks of a small one with ranks= and build="
+        "ranks of a small cluster with ranks= and build="
         in compiled.verify(programs.inputs()).sentence
     )
 

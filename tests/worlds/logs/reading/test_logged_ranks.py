@@ -134,8 +134,8 @@ def test_a_backend_without_programs_is_compared_by_its_graphs() -> None:
     other = program(1, code=code, starts=(), in_graphs={"captured": (), "traced": ()})
     found = compare_logs("step", [0, 1], [first, other])
     assert found.hangs == (
-        "In 0/0 (step), rank 0 waits for an all-reduce of 8 B of all ranks that rank 1 does not "
-        "start there: it hangs unless rank 1 starts one elsewhere.",
+        "Rank 0 deadlocks in 0/0 (step) unless rank 1 starts an all-reduce of 8 B of all ranks "
+        "elsewhere: it does not start one there.",
     )
     compiled = replace(other, code={"captured": "graph", "forward": "kernels"})
     assert not compare_logs("step", [0, 1], [first, compiled]).hangs  # passes may have merged it
@@ -164,8 +164,8 @@ def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
     more = program(1, starts=(started(), started("all_gather", size=None)))
     found = compare_logs("step", [0, 1], [program(0), more])
     assert found.hangs == (
-        "In 0/0 (step), rank 1 waits for an all-gather of all ranks that rank 0 does not start "
-        "there, after 1 that both start: it hangs unless rank 0 starts one elsewhere.",
+        "Rank 1 deadlocks in 0/0 (step) unless rank 0 starts an all-gather of all ranks elsewhere: "
+        "it does not start one there, after 1 that both start.",
     )
     assert found.order[0].compile_id == "0/0"
 
@@ -174,7 +174,7 @@ def test_unlike_collectives_hang_only_where_both_ranks_run_the_variant() -> None
     other = program(1, "0/1", starts=(started("broadcast"),))
     (note,) = compare_logs("step", [0, 1], [program(0, "0/1"), other]).hangs
     assert note == (
-        "Rank 1 would hang: it waits for a broadcast of 8 B of all ranks where rank 0 starts "
+        "Rank 1 deadlocks: it waits for a broadcast of 8 B of all ranks where rank 0 starts "
         "an all-reduce of 8 B, if both run 0/1 (step) at once."
     )
 

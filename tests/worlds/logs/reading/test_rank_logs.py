@@ -24,8 +24,8 @@ LOGS = Path(__file__).parents[3] / "records" / "traces"
 def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     found = wb.read_trace(LOGS / "unlike").ranks()
     assert found.sentences == (
-        "In 1/0 (gathered), rank 1 waits for an all-gather of 512 B of all ranks that rank 0 does "
-        "not start there, after 1 that both start: it hangs unless rank 0 starts one elsewhere.",
+        "Rank 1 deadlocks in 1/0 (gathered) unless rank 0 starts an all-gather of 512 B of all "
+        "ranks elsewhere: it does not start one there, after 1 that both start.",
         "1/0 (gathered) became 2 different programs: rank 0; rank 1.",
         "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
         NO_END,
@@ -34,8 +34,8 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     assert list(compiles.compile_id) == ["0/0", "1/0", "2/0"]
     assert list(compiles.programs) == [((0, 1),), ((0,), (1,)), ((1,),)]
     assert list(found.frame("order").collectives) == [1, 1]
-    assert "it hangs unless rank 0" in repr(found)
-    assert "it hangs unless rank 0" in (found._repr_html_() or "")
+    assert "Rank 1 deadlocks in 1/0 (gathered) unless" in repr(found)
+    assert "Rank 1 deadlocks in 1/0 (gathered) unless" in (found._repr_html_() or "")
     with pytest.raises(UsageError, match="no table 'shards': ask for compiles or order"):
         found.frame("shards")
 

@@ -44,7 +44,12 @@ def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
     [
         (without_mask, torch.ones(1000), "not compiled, 3 findings", "Out of bounds: line "),
         (add, torch.ones(1000), "not compiled, checked: nothing found", "Nothing found in add"),
-        (add, torch.ones(1000).to("meta"), "not compiled, not checked", "Judged in part, nothing "),
+        (
+            add,
+            torch.ones(1000).to("meta"),
+            "not compiled, not checked",
+            "Checked in part: nothing ",
+        ),
     ],
     ids=["findings", "nothing found", "sizes alone"],
 )

@@ -260,7 +260,7 @@ def test_a_layout_says_who_holds_an_element() -> None:
     (holder,) = layout.held_by(133)
     assert (holder.warp, holder.lane, holder.register) == (1, 1, 1)
     assert layout.sentence.startswith("tt.load in line ")
-    with pytest.raises(wb.UsageError, match=r"There is no element \[512\]"):
+    with pytest.raises(wb.UsageError, match=r"Element \[512\] is outside"):
         layout.held_by(512)
     with pytest.raises(wb.UsageError, match="Line 1 has no layout"):
         take_from().layout(1)

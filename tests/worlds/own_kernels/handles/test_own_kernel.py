@@ -81,7 +81,7 @@ def test_configurations_of_the_autotuner_are_ranked_by_a_model(tuned: OwnKernel)
     ranked = tuned.rank_configs()
     assert [row.rank for row in ranked.rows] == [1, 1, 3, 4]  # two that the model cannot tell apart
     assert all(row.model_us for row in ranked.rows)
-    assert "a step along K mostly waits for" in (ranked.rows[0].note or "")
+    assert "K loop limited by" in (ranked.rows[0].note or "")
     assert len(tuned.report.ranked_configs) == 4
 
 
@@ -110,7 +110,7 @@ def test_a_configuration_whose_grid_no_gpu_launches_is_rejected_and_the_next_is_
     said = {row.choice: row.rejection for row in made.rank_configs().rows}
     assert said["BLOCK=512"] is None
     assert said["BLOCK=8"] == (
-        "cannot be launched: part 1 of its grid is 80,000, and at most 65,535 can be on h100"
+        "cannot be launched: axis 1 of its grid is 80,000, and h100 allows at most 65,535"
     )
     assert (said["BLOCK=1024"] or "").startswith("launches nothing: part 1 of the grid is 0")
 
@@ -173,7 +173,7 @@ def sorts_columns(x, BLOCK: tl.constexpr):
 
 HALVES = torch.empty(512, 512, dtype=torch.float16)
 WRONG: Mapping[str, Any] = {
-    r"add: it cannot be launched: part 1 of its grid is 70,000, and at most 65,535 can be on h100"
+    r"add: it cannot be launched: axis 1 of its grid is 70,000, and h100 allows at most 65,535"
     "": lambda: wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), BLOCK=256),
     r"transpose: of its autotuner's 1 configuration none fits on rtx4090 \(B=256: it cannot "
     "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(
@@ -241,7 +241,7 @@ def test_a_compiler_that_ends_its_process_is_a_sentence_and_the_next_kernel_comp
 
 
 def test_what_is_of_programs_says_what_a_kernel_lacks(tuned: OwnKernel) -> None:
-    with pytest.raises(wb.UsageError, match=r"not known before it was run: k\.check"):
+    with pytest.raises(wb.UsageError, match=r"not known yet; run k\.check"):
         wb.forecast(tuned)
     with pytest.raises(wb.UsageError, match=r"wb\.memory is of programs"):
         wb.memory(tuned)

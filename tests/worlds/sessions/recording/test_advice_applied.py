@@ -697,7 +697,7 @@ def test_a_call_that_torch_cannot_follow_is_moved() -> None:
         return y * 2
 
     found = of(called(sized, [(ones(3),)]), "break")  # and no "please file an issue"
-    assert found.cure == "move the line before or after the call of the compiled function"
+    assert found.cure == "move the line before or after the compiled call"
 
     def opened(x: torch.Tensor) -> torch.Tensor:
         y = x + 1
@@ -706,7 +706,7 @@ def test_a_call_that_torch_cannot_follow_is_moved() -> None:
 
     torch._dynamo.reset()
     found = of(called(opened, [(ones(3),)]), "break")
-    assert found.cure.startswith("read it before the call: make it before the compiled call")
+    assert found.cure.startswith("read it before the call: compute it before the compiled")
 
 
 def test_the_step_of_an_optimizer_within_a_function_is_not_to_be_left_out() -> None:
@@ -869,7 +869,7 @@ def test_a_break_has_the_change_that_rehearse_has() -> None:
     assert found
     for one in found:
         assert "no change is known" not in one.cure
-        assert "leave the progress bar out of the compiled code: `for by in (1, 2) if" in one.cure
+        assert "keep the progress bar out of compiled code: `for by in (1, 2) if" in one.cure
         assert one.trial == UNTRIED
 
 

@@ -18,7 +18,7 @@ def test_a_session_says_so_without_making_a_report(backend: str) -> None:
         for size in (3, 4):
             compiled(torch.eye(size) + torch.ones(size, size) / 9)
         torch.compile(elsewhere, backend="eager")(torch.eye(3))
-    (said,) = (note for note in session_notes(session) if "eager code catches" in note)
+    (said,) = (note for note in session_notes(session) if "Eager code catches" in note)
     assert said.startswith("cholesky at ")
     assert "may raise in the `try` of line" in said
     assert len(session.frame("compiles")) == 3

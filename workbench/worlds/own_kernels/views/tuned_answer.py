@@ -137,10 +137,11 @@ def build_document(tuned: Tuned) -> Document:
         for each in case.candidates
     ]
     maps = [heat_map(tuned, case) for case in tuned.cases if case.ranked]
+    more = () if tuned.error in tuned.sentence else (tuned.error,)
     return Document(
         f"{tuned.kernel}, {tuned.kind}",
         [
-            *map(Sentence, (tuned.sentence, *tuned.remarks)),
+            *map(Sentence, (tuned.sentence, *tuned.remarks, *more)),
             *(Heat(each, is_open=True) for each in maps[:1]),
             OnPage(lambda: map(Heat, maps[1:])),
             Table("All configurations", _COLUMNS, rows, ".frame()"),
