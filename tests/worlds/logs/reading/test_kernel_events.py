@@ -47,10 +47,10 @@ def test_a_log_that_was_cut_off_tells_what_it_has(tmp_path: Path) -> None:
     packed = T4.read_bytes()
     (tmp_path / "cut.ndjson.gz").write_bytes(packed[: len(packed) * 9 // 10])
     report = used(tmp_path / "cut.ndjson.gz")
-    assert any("ends inside of an event" in note for note in report.request.notes)
+    assert any("ends within an event" in note for note in report.request.notes)
     text = gzip.decompress(packed)
     (tmp_path / "cut.ndjson").write_bytes(text[: len(text) - 20])
-    assert any("ends inside of an event" in n for n in used(tmp_path / "cut.ndjson").request.notes)
+    assert any("ends within an event" in n for n in used(tmp_path / "cut.ndjson").request.notes)
 
 
 def test_lines_without_an_event_are_counted(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_lines_without_an_event_are_counted(tmp_path: Path) -> None:
 
 def test_events_that_are_not_known_are_named(tmp_path: Path) -> None:
     report = used(written(tmp_path / "t.ndjson", [*events(), {"event_type": "roofline"}]))
-    assert "events of kinds that are not read here: roofline" in report.request.notes
+    assert "unsupported kinds of events: roofline" in report.request.notes
     assert report.extra == {"unknown_records": {"roofline": 1}}
 
 
@@ -89,9 +89,9 @@ def test_other_files_are_named(name: str, content: bytes, said: str, tmp_path: P
 
 
 def test_a_folder_without_a_log_and_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="holds no log of tritonparse"):
+    with pytest.raises(wb.UsageError, match="has no tritonparse log"):
         wb.read_tritonparse(tmp_path)
-    with pytest.raises(wb.UsageError, match="no log of tritonparse"):
+    with pytest.raises(wb.UsageError, match="does not exist"):
         wb.read_tritonparse(tmp_path / "missing.ndjson")
 
 
