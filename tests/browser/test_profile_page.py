@@ -130,7 +130,7 @@ def test_a_kernel_and_a_span_of_the_cpu_are_found_by_their_words(
     assert "step 0" in page.locator(".insp").inner_text()
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard").inner_text()
-    assert all(word in keys for word in ("find", "nearer, further", "fit the selection"))
+    assert all(word in keys for word in ("find", "with Shift, scroll", "fit the selection"))
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])
@@ -165,7 +165,7 @@ def test_a_kernel_leads_to_its_line_what_is_fused_and_its_nodes(
     page.goto(path.as_uri())
     page.locator(".tbody .tr").filter(has_text="triton_").first.click()
     said = page.locator(".insp").inner_text()
-    assert all(word in said for word in ("In the record", "training_step.py:", "Fused", "Nodes"))
+    assert all(word in said for word in ("In the report", "training_step.py:", "Fused", "Nodes"))
     page.get_by_role("tab", name="Record").click()
     assert page.locator(".tbody .tr.rel").count() > 0
     assert violations(page) == []

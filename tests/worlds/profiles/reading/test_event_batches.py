@@ -102,7 +102,7 @@ def test_numbers_that_are_none_cost_one_event(wrong: str, tmp_path: Path) -> Non
     text = json.dumps(trace.to_json())
     p = read(text.replace('"ts": 0.0, "dur": 1.0', f'"ts": 0.0, "dur": {wrong}'), tmp_path)
     assert p.total_us == 294.0
-    assert p.notes[0] == "Events left out because they cannot be read: 1."
+    assert p.notes[0] == "1 unreadable event left out."
 
 
 def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None
     trace.launch("wrong", 0.0, 500.0, -3.0)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert p.total_us == 294.0
-    assert p.notes[0] == "Events left out because they end before they begin: 1."
+    assert p.notes[0] == "1 event with a negative duration left out."
 
 
 def test_kernels_that_overlap_on_a_stream_are_said(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_kernels_that_overlap_on_a_stream_are_said(tmp_path: Path) -> None:
     trace.launch("b", 1.0, 15.0, 10.0)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert (p.total_us, p.busy_us) == (15.0, 15.0)
-    assert p.notes[0].startswith("Kernels that begin before the one before on their stream")
+    assert p.notes[0].startswith("1 kernel started before the previous one on the same stream")
 
 
 def test_ids_as_texts_are_read(tmp_path: Path) -> None:
@@ -173,19 +173,19 @@ def test_many_names_streams_and_functions_are_read(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\x80\x04\x95", "is a pickle, as torch.cuda.memory writes its snapshots, no trace"),
         (b"\x89PNG\r\n", "is a picture, no trace"),
-        (b"no\x80trace", "is no trace"),
+        (b"no\x80trace", "is not a trace"),
         (b"\x1f\x8b" + b"junk" * 20, "has no event: its compressed data is damaged after 0 bytes"),
-        (b'{"traceEvents": [{"ph"', "has no whole event: it ends in the middle of its events"),
-        (b'{"traceEvents": [' + b"[" * 10_000, "has no whole event: it ends in the middle"),
-        (b'{"schema": 3}', "is a record of the workbench"),
-        (b'{"event_type": "compilation"}', "is a log of tritonparse"),
-        (b'{"traceEvents": []}', "without a single event"),
+        (b'{"traceEvents": [{"ph"', "has no complete event: it ends within its events"),
+        (b'{"traceEvents": [' + b"[" * 10_000, "has no complete event: it ends within"),
+        (b'{"schema": 3}', "is an aot-workbench file"),
+        (b'{"event_type": "compilation"}', "is a tritonparse log"),
+        (b'{"traceEvents": []}', "without events"),
         (b'{"traceEvents": [1, "a", null, [2]]}', "holds 4 events, none"),
         (b'{"traceEvents": [{"ph": "M", "args": {"name": "/device:TPU:0"}}]}', "trace of JAX"),
         (b'{"traceEvents": [{"ph": "X", "cat": "v8", "ts": 1, "dur": 2}]}', "its categories: v8"),
         (
             b'{"traceEvents": [{"ph": "X", "cat": "kernel"}]}',
-            "is damaged: what it says of its 1 event",
+            "is damaged: fields of its 1 event",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_half_of_a_pair_of_surrogates_in_a_name_breaks_no_table(tmp_path: Path) 
 def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
     trace = SyntheticTrace()
     trace.wait("cudaDeviceSynchronize", 0.0, 5.0)
-    with pytest.raises(wb.errors.ArtifactError, match="only calls of the driver or of Python"):
+    with pytest.raises(wb.errors.ArtifactError, match="only driver or Python calls"):
         wb.read_profile(trace.write(tmp_path / "t.json"))
 
 

@@ -105,7 +105,7 @@ def test_a_trace_without_devices_asks_for_one(read: Read) -> None:
     trace = SyntheticTrace()
     trace.launch("k", 0.0, 10.0, 5.0)
     del trace.head["deviceProperties"]
-    assert read(trace).notes[0] == "The trace names no GPU: pass gpu=, a name of wb.targets()."
+    assert read(trace).notes[0] == "The trace has no GPU name: pass gpu=, a name from wb.targets()."
 
 
 def test_a_device_without_a_name_gets_a_suggestion(read: Read) -> None:
@@ -201,8 +201,8 @@ def test_a_trace_of_the_cpu_shows_its_operators(read: Read) -> None:
     assert (rows["aten::linear"].time_us, rows["aten::addmm"].time_us) == (5.0, 10.0)
     assert (p.total_us, p.busy_us, rows["aten::addmm"].module) == (15.0, 15.0, "Linear")
     assert rows["aten::addmm"].does == "product"
-    assert "on the CPU" in p.sentence
-    assert "matrix products 15.0 µs" in p.sentence
+    assert "CPU operators" in p.sentence
+    assert "matmuls 15.0 µs" in p.sentence
     assert "ProfilerActivity.CUDA" in p.notes[0]
 
 

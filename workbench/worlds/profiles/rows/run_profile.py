@@ -235,19 +235,17 @@ def read_content(
     said, parts = open_parts(content)
     if said.get("kind") != PROFILE:
         raise ArtifactError(
-            f"{path} is no profile of a device. A report opens with wb.Report.load; "
-            "`workbench report` looks into it."
+            f"{path} is not a profile. Open a report with wb.Report.load or `workbench report`."
         )
     schema = said.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise ArtifactError(
-            f"{path} has schema {schema}, this workbench reads up to {SCHEMA}. Upgrade "
-            "aot-workbench to open it."
+            f"{path} has schema {schema}; this version reads up to {SCHEMA}. Upgrade aot-workbench."
         )
     try:
         header = read_row(ProfileHeader, said.get("profile"))
     except ValueError as error:
-        raise ArtifactError(f"{path} is damaged: its header: {error}.") from error
+        raise ArtifactError(f"{path} has a damaged header: {error}.") from error
     makers = {name: _maker(row_type, parts, name) for name, row_type in PROFILE_TABLES.items()}
     tables = Lazy(makers)
     read_events = makers["events"]
@@ -260,8 +258,8 @@ def _check_events(events: Table[Any], kernels: Table[Any]) -> Table[Any]:
     lost = next((name for name in events.columns.get("kernel", ()) if name not in known), None)
     if lost is not None:
         raise ArtifactError(
-            f"The profile is damaged: its events name the kernel {lost!r:.40}, which it lacks. Get "
-            "the file again, or read the trace again with wb.read_profile."
+            f"The profile is damaged: its events use the missing kernel {lost!r:.40}. Get the file "
+            "again, or read the trace again with wb.read_profile."
         )
     return events
 

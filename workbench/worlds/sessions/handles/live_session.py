@@ -201,7 +201,7 @@ _NO_STACKS = (
     "for compiled kernels, the session's reports have them; for others, trace steps that compile "
     "nothing, with torch.profiler and with_stack=True",
 )
-_ON_CPU = "No work of a GPU"
+_ON_CPU = "No GPU work"
 
 
 READER = "read_profile"

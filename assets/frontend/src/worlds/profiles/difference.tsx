@@ -84,7 +84,7 @@ export function ProfileDiffShell({ state }: { state: ProfileDiffState }) {
           <div class="prof-beside">
             <Card
               card={card}
-              hint="A click on a row says more of it here, and what belongs to it."
+              hint="Click a row to see its details and related rows here."
             />
           </div>
         ),
