@@ -108,7 +108,7 @@ def test_a_compilation_that_failed_keeps_no_limit(report: wb.Report) -> None:
 def test_texts_keep_the_sign_of_their_word(report: wb.Report) -> None:
     with pytest.raises(wb.ExpectationError, match=r"at least 1.00 GB expected"):
         wb.expect(report).peak_bytes(min="1 GB")
-    with pytest.raises(wb.UsageError, match=r"'<= >= 3' is no limit"):
+    with pytest.raises(wb.UsageError, match=r"'<= >= 3' is not a limit"):
         wb.expect(report).kernels(max=">= 3")  # type: ignore[arg-type]
 
 

@@ -89,7 +89,7 @@ def _add_words(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", help="a trace (*.json, *.json.gz), a folder with one per rank, or a .wbr"
     )
-    parser.add_argument("--gpu", metavar="NAME", help="the GPU, if the trace has no name of it")
+    parser.add_argument("--gpu", metavar="NAME", help="the GPU, if the trace does not name it")
     parser.add_argument("--save", metavar="PATH", help="also write it as a .wbr file")
 
 

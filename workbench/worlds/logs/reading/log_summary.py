@@ -134,7 +134,7 @@ def tell_losses(content: LogContent) -> Iterator[str]:
     yield from content.damage.sentences()
     if unfinished := list_unfinished(content):
         name = named(functions([content]).get((content.label, unfinished[0]), ""))
-        yield f"{_listed(unfinished)} of {name}: the log has no end"
+        yield f"the log ends before {_listed(unfinished)} of {name} does"
 
 
 def list_unfinished(content: LogContent) -> list[str]:

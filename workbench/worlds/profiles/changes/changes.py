@@ -81,8 +81,8 @@ def find_attention_by_hand(
         kind="attention",
         title="Use scaled_dot_product_attention",
         why=(
-            f"Attention is written as matmul, softmax, matmul ({plural(found, 'time')}). Each writes "
-            "all scores to memory for the next; a fused kernel keeps them on chip."
+            f"Attention is written as matmul, softmax, matmul ({plural(found, 'time')}). Each "
+            "writes all scores to memory for the next; a fused kernel keeps them on chip."
         ),
         code="torch.nn.functional.scaled_dot_product_attention(q, k, v)",
         of_us=us,

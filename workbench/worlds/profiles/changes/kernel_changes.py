@@ -144,8 +144,8 @@ def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportun
         kind="layout",
         title="Keep images in channels_last",
         why=(
-            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only for converting "
-            "to the layout that a convolution wants. Those for weights may remain."
+            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only converted to "
+            "the layout that a convolution wants. Those for weights may remain."
         ),
         code="model, x = (each.to(memory_format=torch.channels_last) for each in (model, x))",
         of_us=of_us,

@@ -24,12 +24,12 @@ _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(?P<lone>u[dD][89a-fA-F]\w\w)|.)", re.DOTALL
 )
 _FOREIGN = {
-    b"SQLite": "an SQLite database, as Nsight Systems exports them",
+    b"SQLite": "a SQLite database, such as an Nsight Systems export",
     b"PK": "a zip file",
-    b"\x80": "a pickle, as torch.cuda.memory writes its snapshots",
+    b"\x80": "a pickle, such as a torch.cuda.memory snapshot",
     b"\x89PNG": "an image",
     b"\x7fELF": "a program",
-    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
+    b"\x28\xb5\x2f\xfd": "a zstd-compressed file",
 }
 """What begins so, in words."""
 _LIST_OF_OTHERS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*(?:[^\s{\]]|\]\s*,)")  # events are objects
@@ -80,7 +80,7 @@ class EventBatches:
                 return
         self.given_up = self._stream.given_up or self.given_up
         if not has_ended and not self.given_up and not self._is_list:
-            self.given_up = "it ends within its events"
+            self.given_up = "its list of events is cut off"
         if has_ended:
             self._read_tail()
 

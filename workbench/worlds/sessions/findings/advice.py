@@ -213,7 +213,7 @@ def _tell_unknown(row: ProgramRecompile) -> str:
     """That the line which changes a value is not known, where a line does; else nothing."""
     if row.suspects:
         many = plural(len(row.suspects), "line")
-        return f"; unknown which of {many} changes it ({join_places(row.suspects)})"
+        return f"; it is unknown which of {many} changes it ({join_places(row.suspects)})"
     return "; the line that changes it was not found" if asks_for_line(row) else ""
 
 

@@ -373,7 +373,7 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
 _ANY_VALUE = "compile with dynamic=True, which fits any value from the start"
 _NEEDED = (
     "the code needs the number as a constant (a loop over it), so each number gets its own "
-    "variant: use few"
+    "variant: use few of them"
 )
 
 
@@ -395,7 +395,7 @@ def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> F
                 return Fix(_NEEDED)
             return Fix(
                 f"{as_tensor} if the code only computes with it, which was not tried; if it needs "
-                "the number as a constant, use few"
+                "the number as a constant, use few numbers"
             )
         return Fix(
             f"{_ANY_VALUE}, or {as_tensor} if the code only computes with it; neither was tried"

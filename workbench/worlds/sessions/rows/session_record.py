@@ -122,7 +122,8 @@ class Session(ProgramRecord):
         rows = self.tables["compiles"]
         at = which if isinstance(which, int) else _row_of(rows, which)
         if not -len(rows) <= at < len(rows):
-            raise UsageError(f"No compile {which}: this session has {len(rows)}, from 0.")
+            had = plural(len(rows), "compile")
+            raise UsageError(f"No compile {which}: this session has {had}, numbered from 0.")
         at %= len(rows)
         kept_report = self.reports.get(at)
         if kept_report is None:
