@@ -327,7 +327,7 @@ def test_report_and_diff_take_traces_and_profiles(
     assert main(["diff", saved, saved]) == 0
     capsys.readouterr()
     assert main(["diff", str(STATIC), saved]) == 2
-    assert "compared with another profile" in capsys.readouterr().err
+    assert "compared only with a profile" in capsys.readouterr().err
 
 
 def test_profile_of_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,17 +68,17 @@ def test_events_that_are_not_known_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("t.ndjson", b"", "holds no kernel"),
+        ("t.ndjson", b"", "has no tritonparse kernel"),
         ("t.ndjson", b"\x28\xb5\x2f\xfd1234", "zstd"),
         ("t.ndjson", b"PK\x03\x04", "zip file"),
         ("t.ndjson", b"V1121 16:46:54.983000 8586 torch/a.py:1] {}\n", "read_trace"),
         ("t.ndjson", b'{"schemaVersion": 1, "traceEvents": []}', r"wb\.read_profile"),
-        ("t.ndjson", b'{"a": 1}\n', "holds no kernel"),
-        ("t.ndjson.gz", b"\x1f\x8b" + b"\0" * 40, "Cannot read|holds no kernel"),
+        ("t.ndjson", b'{"a": 1}\n', "has no tritonparse kernel"),
+        ("t.ndjson.gz", b"\x1f\x8b" + b"\0" * 40, "Cannot read|has no tritonparse kernel"),
         (
             "t.ndjson.gz",
             gzip.compress(b"nothing\n", mtime=0) + b"rest",
-            "Cannot read|holds no kernel",
+            "Cannot read|has no tritonparse kernel",
         ),
     ],
 )

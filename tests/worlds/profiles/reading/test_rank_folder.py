@@ -71,10 +71,10 @@ def test_a_trace_of_the_cpu_alone_is_not_what_the_times_are_of(tmp_path: Path) -
 
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="holds no trace"):
+    with pytest.raises(wb.UsageError, match="has no trace"):
         wb.read_profile(tmp_path)
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(wb.ArtifactError, match="without a single event"):
+    with pytest.raises(wb.ArtifactError, match="has no readable trace"):
         wb.read_profile(tmp_path)
 
 
