@@ -116,14 +116,13 @@ class LoggedProgram:
 
 @dataclass(frozen=True, repr=False)
 class LoggedRanks(Presented):
-    """Where the processes of one run differ in what they compiled, by their logs.
+    """Differences between the ranks of one run in what they compiled, from their logs.
 
-    Nothing is known of ranks without a log, and of what a program calls outside its graphs, as
-    DDP's own collectives. `order` compares the collectives of compiles of the same id, for each
-    group, the first rank with each other one. `lacks` says by rank why a log is not whole: what
-    such a log does not have is not known, and no difference; `unsure_starts` are those that differ
-    by collectives which one of their logs may have lost, `partly` the compiles of which every log
-    may lack something.
+    Ranks without a log are unknown, and so are calls outside graphs, such as DDP's collectives.
+    `order` compares the collectives of compiles with the same id, for each group, the first rank
+    with every other. `lacks` has by rank the reasons why a log is incomplete: what such a log does
+    not have is not known, and not a difference. `unsure_starts` differ by collectives that one of
+    their logs may have lost; every log of the compiles in `partly` may lack something.
     """
 
     name: str
@@ -137,15 +136,15 @@ class LoggedRanks(Presented):
 
     @property
     def hangs(self) -> tuple[str, ...]:
-        """A sentence for each pair of ranks of which one would wait for the other."""
+        """A sentence for each pair of ranks that would deadlock."""
         return tuple(row.note for row in self.order if row.note)
 
     @property
     def is_same(self) -> bool | None:
-        """Whether all ranks compiled the same, as far as the logs have code of it.
+        """Whether all ranks compiled the same, as far as the logs have its code.
 
-        None where nothing differs, and a log is not whole. One that was cut off between two
-        compiles looks whole: torch writes no mark of its end.
+        None if nothing differs but a log is incomplete. A log that was cut off between two
+        compiles looks complete: torch does not mark its end.
         """
         if any(row.without or len(row.programs) > 1 for row in self.compiles):
             return False
@@ -153,12 +152,12 @@ class LoggedRanks(Presented):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What matters of it in plain words: what would hang, what differs, who waited."""
+        """The findings in sentences: deadlocks, differences, ranks that waited."""
         return tuple(_tell(self))
 
     @checked
     def frame(self, name: str = "compiles") -> pandas.DataFrame:
-        """The table "compiles", or "order"; raises `UsageError` for another name."""
+        """Return the table "compiles" or "order"; raises `UsageError` for another name."""
         if name not in ("compiles", "order"):
             raise UsageError(f"Unknown table {name!r}: pass 'compiles' or 'order'.")
         if name == "order":

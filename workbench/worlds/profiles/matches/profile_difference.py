@@ -90,11 +90,11 @@ class OneSided:
 
 
 class ProfileDiff(Presented):
-    """What differs between two profiles, in µs on the device.
+    """Differences between two profiles, in µs of device time.
 
-    `frame()` has the quantities of the whole, `frame("modules")` and `frame("operators")` the
-    parts, those that differ most first, `frame("kernels")` the kernels that ran in one of them
-    only. Where both have steps of the profiler, all is of one step.
+    `frame()` has the totals. `frame("modules")` and `frame("operators")` have the parts, the
+    largest difference first. `frame("kernels")` has the kernels that ran in only one of them. If
+    both have profiler steps, everything is per step.
     """
 
     def __init__(
@@ -114,7 +114,10 @@ class ProfileDiff(Presented):
 
     @checked
     def frame(self, name: str = "whole") -> pandas.DataFrame:
-        """`whole`, `modules`, `operators`, `kernels`; raises `UsageError` for another name."""
+        """Return one table: `whole`, `modules`, `operators` or `kernels`.
+
+        Raises `UsageError` for another name.
+        """
         if name not in self.tables:
             known = ", ".join(self.tables)
             raise UsageError(f"A profile difference has no table {name!r}: it has {known}.")
@@ -138,7 +141,7 @@ class ProfileDiff(Presented):
 
     @property
     def sentence(self) -> str:
-        """How long both took, where the largest difference is, and that it is no verdict."""
+        """Both times, the largest difference, and that there is no verdict."""
         whole = self.changes[0]
         share = (
             f" ({format_change(whole.b / whole.a - 1)})" if whole.a and whole.a != whole.b else ""
@@ -161,7 +164,7 @@ class ProfileDiff(Presented):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentence, the quantities and modules that differ most; none where nothing does."""
+        """The sentence, then the largest differences; empty if nothing differs."""
         whole = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
         parts = (
             f"{one.module or 'outside modules'}: {_us(one.a_us)} → {_us(one.b_us)}, "

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class RunProfile(Presented):
-    """Hold the work of a device while torch.profiler recorded it.
+    """Hold the device work that torch.profiler recorded.
 
     `frame(name)` returns a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
     `steps`, `memory`, `launches` or `ranks`. `events` and `host` are for a timeline; `record`
@@ -99,7 +99,7 @@ class RunProfile(Presented):
 
     @checked
     def with_report(self, report: Any) -> RunProfile:
-        """Return the profile with the lines, nodes and operations of kernels in a report.
+        """Return the profile with the lines, nodes and operations of a report's kernels.
 
         `Report.with_profile` does the reverse. Raises `UsageError` if no Inductor kernel of the
         report ran.
@@ -113,7 +113,7 @@ class RunProfile(Presented):
 
     @property
     def records(self) -> Mapping[str, Any]:
-        """The records of `with_report`, measured, by `of` in the table `record`; not saved."""
+        """The reports of `with_report`, with measured times, by `of` in `record`; not saved."""
         return self._records
 
     @property
@@ -143,7 +143,7 @@ class RunProfile(Presented):
 
     @property
     def opportunities(self) -> tuple[ProfileOpportunity, ...]:
-        """Possible changes, the largest saving first, each with the µs that it concerns."""
+        """Suggested changes, the largest saving first, each with the µs that it affects."""
         return tuple(self._tables["opportunities"])
 
     @property
