@@ -82,10 +82,7 @@ export function ProfileDiffShell({ state }: { state: ProfileDiffState }) {
         setWidth,
         panel: (
           <div class="prof-beside">
-            <Card
-              card={card}
-              hint="Click a row to see its details and related rows here."
-            />
+            <Card card={card} hint="Click a row to see its details and related rows here." />
           </div>
         ),
       }}

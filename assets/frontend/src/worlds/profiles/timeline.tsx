@@ -150,10 +150,7 @@ function Overview({ state, doc }: { state: ProfileState; doc: ProfileDocument })
   const share = (time: number) => `${(time / whole) * 100}%`;
   return (
     <div ref={box} class="prof-all">
-      <span
-        class="num"
-        data-tip="The whole trace with the CPU; the frame is the part shown below."
-      >
+      <span class="num" data-tip="The whole trace with the CPU; the frame is the part shown below.">
         {seconds(whole * 1e-9)}
       </span>
       <div onPointerDown={go} onPointerMove={go}>
