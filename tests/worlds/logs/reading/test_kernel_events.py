@@ -56,7 +56,7 @@ def test_a_log_that_was_cut_off_tells_what_it_has(tmp_path: Path) -> None:
 def test_lines_without_an_event_are_counted(tmp_path: Path) -> None:
     rows = "".join(f"{json.dumps(row)}\n" for row in events())
     (tmp_path / "t.ndjson").write_text(f"one\n{{}}\n\n[1]\n{rows}")
-    assert "passed over: 3 lines without an event" in used(tmp_path / "t.ndjson").request.notes
+    assert "skipped 3 lines without an event" in used(tmp_path / "t.ndjson").request.notes
 
 
 def test_events_that_are_not_known_are_named(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_lines_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
     rows = "".join(f"{json.dumps(row)}\n" for row in events(LOG_OF_AMD))
     (tmp_path / "t.ndjson").write_text(rows + "x" * (1 << 20) + "\n" + rows)
     report = used(tmp_path / "t.ndjson")
-    assert any("1 event of more than" in note for note in report.request.notes)
+    assert any("skipped 1 event larger than" in note for note in report.request.notes)
     (tmp_path / "z.ndjson").write_bytes(b"\0" * (1 << 20))
-    with pytest.raises(wb.UsageError, match="are no event"):
+    with pytest.raises(wb.UsageError, match="are not an event"):
         wb.read_tritonparse(tmp_path / "z.ndjson")
 
 

@@ -183,7 +183,7 @@ def test_known_records_of_another_shape_are_counted(log: Log) -> None:
         )
     report = wb.read_trace(path)
     assert len(report.kernels) == 3
-    assert any("5 records could not be read" in note for note in report.request.notes)
+    assert any("skipped 5 unreadable records" in note for note in report.request.notes)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.35, 0.5, 0.8, 0.97])

@@ -186,7 +186,7 @@ def test_a_compile_that_some_lack_and_the_others_have_unlike_is_told_as_both() -
     found = compare_logs("step", [0, 1, 2], [program(0), other])
     assert found.sentences[0] == (
         "Ranks 0 and 1 compiled 0/0 (step), rank 2 did not. "
-        "0/0 (step) became 2 different programs: rank 0; rank 1."
+        "0/0 (step) has 2 different programs: rank 0; rank 1."
     )
 
 

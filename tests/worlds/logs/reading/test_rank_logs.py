@@ -26,7 +26,7 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     assert found.sentences == (
         "In 1/0 (gathered), rank 1 waits for an all-gather of 512 B of all ranks that rank 0 does "
         "not start there, after 1 that both start: it hangs unless rank 0 starts one elsewhere.",
-        "1/0 (gathered) became 2 different programs: rank 0; rank 1.",
+        "1/0 (gathered) has 2 different programs: rank 0; rank 1.",
         "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
         NO_END,
     )
@@ -137,7 +137,7 @@ def test_a_graph_tells_what_it_starts() -> None:
 
 
 def test_a_log_of_one_rank_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"of at least two ranks\. Of 1 read"):
+    with pytest.raises(UsageError, match=r"of at least two ranks; 1 read"):
         wb.read_trace(LOGS / "recompiles.log.gz").ranks()
 
 
