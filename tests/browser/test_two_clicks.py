@@ -160,7 +160,7 @@ def test_why_it_was_compiled_again_by_shape(reader: Open) -> None:
     own.click(own.page.get_by_role("tab", name="What to change"))
     sentence = own.read(own.page.locator(".ses-advice p").first)
     assert "doubled recompiled 1 time" in sentence
-    assert "since x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
+    assert "because x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
     patch = own.read(own.page.locator(".proposed").first)
     assert "dynamic=True" in patch or "torch._dynamo.maybe_mark_dynamic(x, 0)" in patch
 
