@@ -87,8 +87,9 @@ def make_sentence(
         yield say(f" at {say_part(reached)} of their bound")
     unexplained = _sum_unexplained(profile)
     if unexplained > _MUCH_IDLE * profile.total_us:
-        yield say("; idle for an unknown reason for ")
+        yield say("; idle ")
         yield _figure(_us(unexplained))
+        yield say(" for an unknown reason")
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
         yield say(f"; torch.compile could fuse {_us(best.of_us)} of kernels")
