@@ -151,7 +151,7 @@ def test_what_took_longest_and_why_is_read_in_whole(
     assert said.evaluate("e => e.scrollWidth - e.clientWidth") == 0
     for words in page.locator(".steps-chart > span").all():
         assert words.evaluate(LEFT_OF_BARS), words.inner_text()
-    page.get_by_role("tab", name="Compiled again").click()
+    page.get_by_role("tab", name="Recompiles").click()
     guard = page.get_by_role("columnheader", name="Guard", exact=True).bounding_box()
     found = page.get_by_role("columnheader", name="Found").bounding_box()
     assert guard["width"] > 2 * found["width"]

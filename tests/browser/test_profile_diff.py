@@ -32,7 +32,7 @@ def test_it_can_be_read_and_a_row_lights_what_belongs_to_it(
     page.goto(path.as_uri())
     page.locator(".tbody .tr").first.click()
     assert page.locator(".insp h2").inner_text()
-    assert "without a verdict" in page.get_by_role("group", name="Answer").inner_text()
+    assert "no verdict" in page.get_by_role("group", name="Answer").inner_text()
     page.keyboard.press("2")
     assert page.locator(".tbody .tr.rel").count() > 0
     bars = page.locator(".tbody .prof-axis i").evaluate_all(

@@ -130,7 +130,7 @@ def test_a_kernel_and_a_span_of_the_cpu_are_found_by_their_words(
     assert "step 0" in page.locator(".insp").inner_text()
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard").inner_text()
-    assert all(word in keys for word in ("find", "nearer, further", "fit the selection"))
+    assert all(word in keys for word in ("find", "with Shift, scroll", "fit the selection"))
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])
@@ -165,8 +165,8 @@ def test_a_kernel_leads_to_its_line_what_is_fused_and_its_nodes(
     page.goto(path.as_uri())
     page.locator(".tbody .tr").filter(has_text="triton_").first.click()
     said = page.locator(".insp").inner_text()
-    assert all(word in said for word in ("In the record", "training_step.py:", "Fused", "Nodes"))
-    page.get_by_role("tab", name="Record").click()
+    assert all(word in said for word in ("In the report", "training_step.py:", "Fused", "Nodes"))
+    page.get_by_role("tab", name="Report").click()
     assert page.locator(".tbody .tr.rel").count() > 0
     assert violations(page) == []
     assert watched.errors == []
@@ -181,7 +181,7 @@ def test_a_kernel_leads_to_its_lines_in_the_record_and_back(
     watched = open_page(width=1280)
     page = watched.page
     page.goto((tmp_path / "p.html").as_uri())
-    page.get_by_role("tab", name="Record").click()
+    page.get_by_role("tab", name="Report").click()
     page.locator(".tbody .tr").first.click()
     facts = page.locator(".insp .btn.link")
     name = facts.first.inner_text()
@@ -205,7 +205,7 @@ def test_where_the_record_is_not_there_its_lines_are_no_links(
     wb.RunProfile.load(tmp_path / "p.wbr").to_html(tmp_path / "p.html")
     page = open_page(width=1280).page
     page.goto((tmp_path / "p.html").as_uri())
-    page.get_by_role("tab", name="Record").click()
+    page.get_by_role("tab", name="Report").click()
     page.locator(".tbody .tr").first.click()
     assert "Kernel" in page.locator(".insp").inner_text()
     assert page.locator(".insp .btn.link").count() == 0

@@ -159,8 +159,8 @@ def test_why_it_was_compiled_again_by_shape(reader: Open) -> None:
     assert own.page.get_by_role("tab").first.inner_text().startswith("What to change")
     own.click(own.page.get_by_role("tab", name="What to change"))
     sentence = own.read(own.page.locator(".ses-advice p").first)
-    assert "doubled was compiled 1 more time" in sentence
-    assert "since x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
+    assert "doubled recompiled 1 time" in sentence
+    assert "because x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
     patch = own.read(own.page.locator(".proposed").first)
     assert "dynamic=True" in patch or "torch._dynamo.maybe_mark_dynamic(x, 0)" in patch
 
@@ -177,7 +177,7 @@ def test_an_opened_recompile_says_first_why_it_was_compiled_again(reader: Open) 
     by_state = record(Counts(), *(torch.ones(3) for _ in range(2)), capture="full").report(1)
     own = reader(by_state)
     sentence = own.read(own.page.locator(".answer > p").first)
-    assert sentence.startswith("Compiled again, since self.seen was 1, not 0: self.seen += 1 ")
+    assert sentence.startswith("Recompiled because self.seen was 1, not 0: self.seen += 1 ")
     own.click(own.page.locator(".answer > p").get_by_role("button", name="line ").first)
     assert "self.seen += 1" in own.read(
         own.page.locator(".insp").get_by_text("self.seen += 1").first
@@ -185,7 +185,7 @@ def test_an_opened_recompile_says_first_why_it_was_compiled_again(reader: Open) 
     by_shape = record(doubled, torch.ones(4), torch.ones(6), capture="full").report(1)
     own = reader(by_shape)
     sentence = own.read(own.page.locator(".answer > p").first)
-    assert sentence.startswith("Compiled again, since x.size()[0] was 6, not 4: it is called by ")
+    assert sentence.startswith("Recompiled because x.size()[0] was 6, not 4; called by ")
 
 
 def test_why_two_lines_are_not_fused(reader: Open) -> None:

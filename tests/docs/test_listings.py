@@ -24,7 +24,7 @@ QUESTIONS = {
 }
 SAID = {
     "Why is it slow?": "scaled_dot_product_attention",
-    "Why did it recompile?": "Block.forward was compiled 1 more time",
+    "Why did it recompile?": "Block.forward recompiled 1 time",
     "Why does it not compile?": "no graph break",
     "Will it fit?": "fits",
     "Why is it wrong?": "Verification(ok",

@@ -79,7 +79,7 @@ def test_its_words_travel_with_each_document(site: Path) -> None:
     )
     assert [json.loads(line) for line in said[:2]] == [{"stars": words["stars"]}] * 2
     assert said[2] == "km operations per byte"
-    taken = "The section of terms 'points' of the world astronomy is left out: there is one"
+    taken = "The section of terms 'points' of the world astronomy is left out: its name is"
     assert any(taken in line for line in said[3:])
     assert "terms" not in document(Report())
 
@@ -269,12 +269,12 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
     assert said[4] == "WorkbenchMagics"
     warned = " ".join(said[5:])
     for words in (
-        "A world of wrong is left out: its name is None",
-        "The world wrong of wrong is left out: there is one of that name",
+        "A world of wrong is left out: its name None",
+        "The world wrong of wrong is left out: its name is taken",
         "The name 'load' of the world wrong is left out",
         "Each table of the world wrong is left out: TypeError: the rows of the table save are",
         "The pane 'kernels' of the world wrong is left out",
-        "A pane of the world wrong is left out: 5 is none",
+        "A pane of the world wrong is left out: 5 is not one",
         "'name' of the pane more is left out",
         "Each card of the world wrong is left out: TypeError: a card of more is of type int",
         "Each action of the world wrong is left out: RuntimeError: no action today",
@@ -295,9 +295,9 @@ def test_a_command_of_a_world_that_cannot_be_made_is_left_out(wrong: Path) -> No
     )
     assert said[0] == "True False"
     for words in (
-        "The command 'report' of the world wrong is left out: there is one of that name",
+        "The command 'report' of the world wrong is left out: its name is taken",
         "Each command of the world mute is left out: TypeError",
-        "A command of the world wrong is left out: 8 is none",
+        "A command of the world wrong is left out: 8 is not one",
     ):
         assert any(words in row for row in said), words
 

@@ -1,4 +1,4 @@
 """Worlds: each folder adds rows, panes, actions and names, and can be deleted."""
 
-DOORS = {"world": "What a world may add, and the worlds that are installed."}
+DOORS = {"world": "The interface of a world, and the installed worlds."}
 """What other rooms import of this one."""

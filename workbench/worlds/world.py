@@ -187,9 +187,9 @@ def list_worlds() -> tuple[World, ...]:
     for who, world in _list_foreign():
         name = getattr(world, "name", None)
         if not isinstance(name, str) or not name.isidentifier():
-            _leave_out(f"a world of {who}", f"its name is {name!r}: expected an identifier.")
+            _leave_out(f"a world of {who}", f"its name {name!r} is not an identifier.")
         elif name in found:
-            _leave_out(f"the world {name} of {who}", "there is one of that name.")
+            _leave_out(f"the world {name} of {who}", "its name is taken.")
         else:
             found[name] = world
     return tuple(found.values())
@@ -216,7 +216,7 @@ def _list_foreign() -> Iterator[tuple[str, World]]:
         if isinstance(world, World):
             yield who, world
         else:
-            why = f"{entry.value} is of type {type(world).__name__}, not a World."
+            why = f"{entry.value} is a {type(world).__name__}, not a World."
             _leave_out(f"the world {entry.name} of {who}", why)
 
 
@@ -254,9 +254,9 @@ def collect(
     for world in list_worlds():
         for part in ask(world, lambda each: tuple(read(each)), nothing, f"each {what}"):
             if not isinstance(part, kind):
-                _leave_out(f"a {what} of the world {world.name}", f"{part!r:.80} is none.")
+                _leave_out(f"a {what} of the world {world.name}", f"{part!r:.80} is not one.")
             elif name(part) in names:
-                why = "there is one of that name."
+                why = "its name is taken."
                 _leave_out(f"the {what} {name(part)!r} of the world {world.name}", why)
             else:
                 names.add(name(part))
@@ -276,7 +276,7 @@ def gather(
         added = ask(world, lambda each: dict(read(each)), nothing, f"each {what}")
         for name, part in added.items():
             if name in found:
-                why = "there is one of that name."
+                why = "its name is taken."
                 _leave_out(f"the {what} {name!r} of the world {world.name}", why)
             found.setdefault(name, part)
     return found

@@ -113,7 +113,7 @@ def test_nothing_given(compiles):
             "*k0 (cpp_fused_add_relu_0)",
             "*peak_bytes: 128 B (counted), at most 64 B expected",
             "*fallbacks is not known: only a session records frames*",
-            "*The fixture compiles was given nothing*",
+            "*The fixture compiles was not called*",
         ]
     )
 
@@ -124,7 +124,9 @@ def test_more_than_the_baseline_fails_with_what_differs(pytester: pytest.Pyteste
 def test_kernels(compiles):
     compiles(wb.aot_compile(add, (X,)))
 """
-    run(pytester, body).stdout.fnmatch_lines(["*no baseline test_theirs/test_kernels.wbr*"])
+    run(pytester, body).stdout.fnmatch_lines(
+        ["*baseline test_theirs/test_kernels.wbr does not exist*"]
+    )
     run(pytester, body, "--compiles-update").assert_outcomes(passed=1)
     assert Path(pytester.path, "__compiles__/test_theirs/test_kernels.wbr").exists()
     run(pytester, body).assert_outcomes(passed=1)
@@ -132,7 +134,7 @@ def test_kernels(compiles):
     result = run(pytester, more)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*more than its baseline (test_kernels.wbr)*", "*kernels: 2, 1 in the baseline", "What*"]
+        ["*Exceeds its baseline (test_kernels.wbr)*", "*kernels: 2, baseline 1", "Diff*"]
     )
 
 
@@ -170,10 +172,10 @@ def test_no_baseline():
     assert "During handling" not in result.stdout.str()
     result.stdout.fnmatch_lines_random(
         [
-            "*Nothing was compiled: a limit on that says nothing.*",
-            "*breaks='few' is no limit*",
+            "*Nothing was compiled, so limits are meaningless.*",
+            "*breaks='few' is not a limit*",
             "*Unknown quantity 'brakes': expected breaks, recompiles*",
-            "*baseline='old': True asks for a baseline, False takes none.",
+            "*baseline='old': pass True to require a baseline, False for none.",
         ]
     )
 
@@ -223,7 +225,7 @@ def test_unnamed():
     result = run(pytester, body)
     assert "passed" not in result.parseoutcomes()
     result.stdout.fnmatch_lines_random(
-        ["*is for test functions*wb.expect(session, breaks=0)*", "*compiles(0): name what is*"]
+        ["*works for functions*wb.expect(session, breaks=0)*", "*compiles(0): name the limit*"]
     )
 
 

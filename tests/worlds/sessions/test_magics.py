@@ -46,6 +46,6 @@ def test_a_cell_that_raises_keeps_what_was_recorded(
 
 def test_what_cannot_be_meant_is_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run("%%aot_session f(x)\n1")
-    assert "the code stands in the cell" in capsys.readouterr().err
+    assert "write the code in the cell" in capsys.readouterr().err
     run("%%aot_session --fast\n1")
     assert "There is no option --fast" in capsys.readouterr().err

@@ -21,7 +21,7 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["diff", path, path]) == 0
     assert main(["diff", path, str(STATIC)]) == 2
     assert main(["report", path]) == 0
-    assert "- Net.forward was compiled 1 more time" in capsys.readouterr().out
+    assert "- Net.forward recompiled 1 time" in capsys.readouterr().out
     assert main(["inspect", path]) == 2
     assert "is a record, not an artifact: open it with wb.Session" in capsys.readouterr().err
     other = str(tmp_path / "empty.wbs")

@@ -28,8 +28,8 @@ def check_baseline(record: Record, path: Path) -> None:
     """
     if not path.exists():
         raise UsageError(
-            f"There is no baseline {path.parent.name}/{path.name}: run pytest once with "
-            "--compiles-update, and commit what it writes."
+            f"The baseline {path.parent.name}/{path.name} does not exist: run pytest once with "
+            "--compiles-update and commit the file."
         )
     is_report = isinstance(record, Report)
     before = Report.load(path) if is_report else require_program_records(str(path)).load(path)
@@ -40,9 +40,9 @@ def check_baseline(record: Record, path: Path) -> None:
     ]
     wrong = [sentence for old, new in pairs if (sentence := _sentence(old, new))]
     if wrong:
-        head = f"It compiles to more than its baseline ({path.name}):"
+        head = f"Exceeds its baseline ({path.name}):"
         differs = [f"  {line}" for line in _differences(before, record)]
-        raise ExpectationError("\n".join([head, *wrong, "What differs:", *differs]))
+        raise ExpectationError("\n".join([head, *wrong, "Differences:", *differs]))
 
 
 def _sentence(old: Quantity, new: Quantity) -> str:
@@ -50,11 +50,11 @@ def _sentence(old: Quantity, new: Quantity) -> str:
     if old.value is None:
         return ""
     if new.value is None:
-        return f"  {new.name} is not known any more: {new.why}."
+        return f"  {new.name} is no longer known: {new.why}."
     slack = _SLACK if new.unit == "bytes" else 0.0
     if new.value <= old.value * (1 + slack):
         return ""
-    return f"  {new.name}: {new.value:,.0f}, {old.value:,.0f} in the baseline"
+    return f"  {new.name}: {new.value:,.0f}, baseline {old.value:,.0f}"
 
 
 def _differences(before: Record, now: Record) -> list[str]:

@@ -26,12 +26,12 @@ def expect(x: Any, **limits: Any) -> Expectation:
     ----------
     x
         The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, a session,
-        or the path of a file.
+        or the path of a saved one.
 
     Raises
     ------
     ExpectationError
-        A value is above or below its limit, or the report does not have it; with the places.
+        A value violates its limit or is missing from the report; the message lists the places.
     UsageError
         An unknown name or an invalid limit.
 

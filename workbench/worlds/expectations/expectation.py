@@ -78,9 +78,9 @@ def limit(name: str, written: object, unit: str) -> Limit:
     match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
     if match is None or match[3] not in _UNITS[unit]:
         units = ", ".join(filter(None, _UNITS[unit]))
-        more = f", with one of the units {units}" if units else ""
+        more = f", with a unit ({units})" if units else ""
         raise UsageError(
-            f"{name}={written!r} is no limit: pass a number, the most that may be, or a text such "
+            f"{name}={written!r} is not a limit: pass a number as the maximum, or a string such "
             f'as "<= 12", "== 0", ">= 1"{more}.'
         )
     return Limit(match[1] or "<=", float(match[2]) * _UNITS[unit][match[3]])
@@ -144,8 +144,8 @@ class Expectation:
         if read_quantity(self.record, "graphs").value or isinstance(self.record, Report):
             return self
         raise ExpectationError(
-            "Nothing was compiled: a limit on that says nothing. What was compiled before is not "
-            "compiled again: call torch.compiler.reset() first."
+            "Nothing was compiled, so limits are meaningless. If it was compiled before, call "
+            "torch.compiler.reset() first."
         )
 
     @checked
@@ -162,7 +162,7 @@ class Expectation:
         unknown = [key for key in more if key not in signs]
         if unknown or (at_most is None and not more):
             raise UsageError(
-                f"{name}({', '.join(unknown)}): pass the most that may be, or max=, min=, exactly=."
+                f"{name}({', '.join(unknown)}): pass a maximum, or max=, min=, exactly=."
             )
         written = [*([] if at_most is None else [at_most])]
         written += [f"{signs[key]} {value}" for key, value in more.items()]

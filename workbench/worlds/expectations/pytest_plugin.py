@@ -24,8 +24,8 @@ _LONGEST = 120  # characters of a file's name
 _WHOLE = ("kernels", "peak_bytes")  # what torch's caches would hide
 _HELP = (
     "compiles(breaks=0, recompiles=0, fallbacks=0, graphs=1, kernels='<= 12', peak_bytes='<= 1 GB',"
-    " compile_s='<= 30 s', baseline=None): what the test's code may compile to; a number is the "
-    "most that may be. baseline=True asks for a baseline, False takes none."
+    " compile_s='<= 30 s', baseline=None): limits on what the test compiles. A number is a "
+    "maximum. baseline=True requires a baseline, False ignores it."
 )
 
 
@@ -63,10 +63,10 @@ class Compiles:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--compiles-update`."""
-    parser.getgroup("compiles", "what tests compile to").addoption(
+    parser.getgroup("compiles", "limits on compilations").addoption(
         "--compiles-update",
         action="store_true",
-        help=f"write what tests compile to as their baselines, into {_FOLDER} beside them",
+        help=f"write the baselines of tests, into {_FOLDER} next to each test file",
     )
 
 
@@ -82,11 +82,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     if marker.args:
         given = ", ".join(map(repr, marker.args))
-        pytest.fail(f"compiles({given}): name what is limited: compiles(breaks=0).", pytrace=False)
+        pytest.fail(f"compiles({given}): name the limit, as in compiles(breaks=0).", pytrace=False)
     if not isinstance(item, pytest.Function) or _is_unittest(item):
         pytest.fail(
-            "The marker compiles is for test functions and for methods of plain classes: in a "
-            "unittest.TestCase call wb.expect(session, breaks=0).",
+            "The marker compiles works for functions and methods of plain classes. In a "
+            "unittest.TestCase, call wb.expect(session, breaks=0).",
             pytrace=False,
         )
 
@@ -150,7 +150,7 @@ class _Contract:
         from workbench.worlds.expectations.expectation import read_limits
 
         if self._baseline not in (None, True, False):
-            text = f"baseline={self._baseline!r}: True asks for a baseline, False takes none."
+            text = f"baseline={self._baseline!r}: pass True to require a baseline, False for none."
             pytest.fail(text, pytrace=False)
         try:
             read_limits(self.limits)
@@ -162,9 +162,7 @@ class _Contract:
         from workbench.errors import ExpectationError, UsageError
 
         if not records:
-            pytest.fail(
-                "The fixture compiles was given nothing: compiles(compiled).", pytrace=False
-            )
+            pytest.fail("The fixture compiles was not called: compiles(compiled).", pytrace=False)
         wrong = []
         for number, record in enumerate(records):
             try:

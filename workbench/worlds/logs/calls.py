@@ -51,7 +51,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
 @checked
 def read_tritonparse(path: str | PathLike[str]) -> Report:
-    """Read a tritonparse log of Triton kernels that were compiled and launched elsewhere.
+    """Read a tritonparse log: Triton kernels compiled and launched in any program.
 
     The result is a report. `frame("kernels")` has the kernels with their Python source, shared
     memory and launches. `frame("assembly")` has the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of

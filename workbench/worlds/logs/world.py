@@ -46,7 +46,7 @@ class LogsWorld(World):
         """Of the ranks of a run."""
         from workbench.worlds.logs.reading.logged_ranks import RankCompile
 
-        about = "What the ranks of a run compiled, by their logs."
+        about = "Compiles of the ranks of a run, compared by their logs."
         return (Frame("trace.ranks().frame()", about, RankCompile),)
 
 

@@ -20,7 +20,7 @@ from workbench.cells.option_magics import (
 from workbench.worlds.profiles import calls
 
 PROFILE = (
-    Option(("--gpu",), "the GPU, where the trace names none: a name of wb.targets()", "NAME"),
+    Option(("--gpu",), "a name from wb.targets(), if the trace has no GPU name", "NAME"),
     OUTPUT,
     NO_VIEW,
 )
@@ -34,9 +34,9 @@ class ProfileMagics(OptionMagics):
     @with_options(PROFILE, PATH)
     @line_magic
     def aot_profile(self, line: str) -> Any:
-        """Show what a GPU did while torch.profiler recorded it; nothing of the file is run.
+        """Show a torch.profiler trace: kernels, idle time, suggested changes; nothing is executed.
 
-        A trace of export_chrome_trace, or a folder with one for each rank:
+        A file of export_chrome_trace, or a folder with one per rank:
 
             %aot_profile trace.json.gz
             %aot_profile traces --gpu mi300x -o p

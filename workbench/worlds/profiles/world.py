@@ -52,7 +52,7 @@ class ProfilesWorld(World):
 
     def list_commands(self) -> Sequence[Command]:
         """`workbench profile TRACE`."""
-        about = "what a GPU did while torch.profiler recorded it"
+        about = "show a torch.profiler trace: kernels, idle time, suggested changes"
         return (Command("profile", about, _add_words, _read),)
 
     def list_magics(self) -> Sequence[type[ProfileMagics]]:
@@ -65,7 +65,7 @@ class ProfilesWorld(World):
         """Those of a profile."""
         from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
 
-        about = "Of `wb.read_profile`: what a trace of torch.profiler has."
+        about = "From `wb.read_profile`: the data of a torch.profiler trace."
         tables = PROFILE_TABLES.items()
         return [Frame(f'trace.frame("{name}")', about, row) for name, row in tables]
 
@@ -86,8 +86,10 @@ def _load(path: str) -> RunProfile:
 
 
 def _add_words(parser: ArgumentParser) -> None:
-    parser.add_argument("file", help="a trace (*.json, *.json.gz), a folder of ranks, a .wbr")
-    parser.add_argument("--gpu", metavar="NAME", help="the GPU, where the trace names none")
+    parser.add_argument(
+        "file", help="a trace (*.json, *.json.gz), a folder with one per rank, or a .wbr"
+    )
+    parser.add_argument("--gpu", metavar="NAME", help="the GPU, if the trace does not name it")
     parser.add_argument("--save", metavar="PATH", help="also write it as a .wbr file")
 
 

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 SESSION = (
     OUTPUT,
-    Option(("--full",), "compile everything again, past torch's caches, so that reports are whole"),
+    Option(("--full",), "recompile everything without torch's caches, for complete reports"),
     Option(
         ("--steps",),
-        "optimizer: every step of an optimizer ends a step",
+        "optimizer: each optimizer step ends a step",
         "WHAT",
         choices=("optimizer",),
     ),
-    Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
+    Option(("--profile",), "also run torch.profiler; NAME.profile has its result"),
     NO_VIEW,
 )
-_NOTHING = Operand("rest", "nothing: the code stands in the cell", 0)
+_NOTHING = Operand("rest", "not used: write the code in the cell", 0)
 
 
 @magics_class
@@ -56,8 +56,8 @@ class SessionMagics(OptionMagics):
     def aot_session(self, line: str, cell: str) -> Any:
         """Run a cell and record what plain torch.compile does in it.
 
-        With -o the name is bound before the cell runs, which can end a step with NAME.step() or
-        go through NAME.steps(loader). A cell that raises or is interrupted keeps what there is:
+        With -o, the name is bound before the cell runs: end a step with NAME.step(), or iterate
+        over NAME.steps(loader). A cell that raises or is interrupted keeps its data so far:
 
             %%aot_session -o run
             for batch in run.steps(loader):
@@ -66,7 +66,7 @@ class SessionMagics(OptionMagics):
         with show_plain_errors(self.shell, "%%aot_session"):
             chosen, rest = self.parse_line(self.aot_session, line)
             if rest:
-                raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
+                raise UsageError(f"write the code in the cell, not after %%aot_session: {rest}")
             session = calls.session(
                 "full" if chosen.full else "light", chosen.steps, profile=chosen.profile
             )

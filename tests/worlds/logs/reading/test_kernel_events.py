@@ -47,38 +47,38 @@ def test_a_log_that_was_cut_off_tells_what_it_has(tmp_path: Path) -> None:
     packed = T4.read_bytes()
     (tmp_path / "cut.ndjson.gz").write_bytes(packed[: len(packed) * 9 // 10])
     report = used(tmp_path / "cut.ndjson.gz")
-    assert any("ends inside of an event" in note for note in report.request.notes)
+    assert any("ends within an event" in note for note in report.request.notes)
     text = gzip.decompress(packed)
     (tmp_path / "cut.ndjson").write_bytes(text[: len(text) - 20])
-    assert any("ends inside of an event" in n for n in used(tmp_path / "cut.ndjson").request.notes)
+    assert any("ends within an event" in n for n in used(tmp_path / "cut.ndjson").request.notes)
 
 
 def test_lines_without_an_event_are_counted(tmp_path: Path) -> None:
     rows = "".join(f"{json.dumps(row)}\n" for row in events())
     (tmp_path / "t.ndjson").write_text(f"one\n{{}}\n\n[1]\n{rows}")
-    assert "passed over: 3 lines without an event" in used(tmp_path / "t.ndjson").request.notes
+    assert "skipped 3 lines without an event" in used(tmp_path / "t.ndjson").request.notes
 
 
 def test_events_that_are_not_known_are_named(tmp_path: Path) -> None:
     report = used(written(tmp_path / "t.ndjson", [*events(), {"event_type": "roofline"}]))
-    assert "events of kinds that are not read here: roofline" in report.request.notes
+    assert "unsupported kinds of events: roofline" in report.request.notes
     assert report.extra == {"unknown_records": {"roofline": 1}}
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("t.ndjson", b"", "holds no kernel"),
+        ("t.ndjson", b"", "has no tritonparse kernel"),
         ("t.ndjson", b"\x28\xb5\x2f\xfd1234", "zstd"),
         ("t.ndjson", b"PK\x03\x04", "zip file"),
         ("t.ndjson", b"V1121 16:46:54.983000 8586 torch/a.py:1] {}\n", "read_trace"),
         ("t.ndjson", b'{"schemaVersion": 1, "traceEvents": []}', r"wb\.read_profile"),
-        ("t.ndjson", b'{"a": 1}\n', "holds no kernel"),
-        ("t.ndjson.gz", b"\x1f\x8b" + b"\0" * 40, "Cannot read|holds no kernel"),
+        ("t.ndjson", b'{"a": 1}\n', "has no tritonparse kernel"),
+        ("t.ndjson.gz", b"\x1f\x8b" + b"\0" * 40, "Cannot read|has no tritonparse kernel"),
         (
             "t.ndjson.gz",
             gzip.compress(b"nothing\n", mtime=0) + b"rest",
-            "Cannot read|holds no kernel",
+            "Cannot read|has no tritonparse kernel",
         ),
     ],
 )
@@ -89,9 +89,9 @@ def test_other_files_are_named(name: str, content: bytes, said: str, tmp_path: P
 
 
 def test_a_folder_without_a_log_and_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="holds no log of tritonparse"):
+    with pytest.raises(wb.UsageError, match="has no tritonparse log"):
         wb.read_tritonparse(tmp_path)
-    with pytest.raises(wb.UsageError, match="no log of tritonparse"):
+    with pytest.raises(wb.UsageError, match="does not exist"):
         wb.read_tritonparse(tmp_path / "missing.ndjson")
 
 
@@ -100,9 +100,9 @@ def test_lines_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
     rows = "".join(f"{json.dumps(row)}\n" for row in events(LOG_OF_AMD))
     (tmp_path / "t.ndjson").write_text(rows + "x" * (1 << 20) + "\n" + rows)
     report = used(tmp_path / "t.ndjson")
-    assert any("1 event of more than" in note for note in report.request.notes)
+    assert any("skipped 1 event larger than" in note for note in report.request.notes)
     (tmp_path / "z.ndjson").write_bytes(b"\0" * (1 << 20))
-    with pytest.raises(wb.UsageError, match="are no event"):
+    with pytest.raises(wb.UsageError, match="are not an event"):
         wb.read_tritonparse(tmp_path / "z.ndjson")
 
 

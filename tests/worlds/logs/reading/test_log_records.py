@@ -115,9 +115,9 @@ def test_what_is_no_log_has_no_records() -> None:
 
 def test_one_is_told_as_one() -> None:
     assert list(log_records.Damage(foreign=1, unreadable=2, changed=1).sentences()) == [
-        "passed over: 1 line of the log outside of any record",
-        "2 records could not be read, passed over",
-        "1 payload differs from what was written: lines are lost",
+        "skipped 1 line outside any record",
+        "skipped 2 unreadable records",
+        "1 payload with lost or changed lines",
     ]
 
 
@@ -138,7 +138,7 @@ def test_bytes_that_are_no_record_end_the_reading_and_are_not_kept(piece: bytes)
     assert not list(reader.records())
     assert endless.given <= 32 << 20
     (sentence, *_) = [s for s in reader.damage.sentences() if "not read" in s]
-    assert sentence == "the rest of the log was not read: 16 MiB in a row belong to no record"
+    assert sentence == "the rest of the log was not read: 16 MiB in a row have no record"
 
 
 def test_a_record_after_a_huge_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_what_is_packed_a_thousandfold_is_not_unpacked_whole(tmp_path: Path) -> 
     small = record("dynamo_start", None, ', "stack": []').encode() * 2_000
     packed = gzip.compress(small, 1)
     content = read_content(io.BytesIO(small * 40), Bounds(whole=5 << 20))
-    assert content.damage.given_up == "it unpacks to more than 5 MiB"
+    assert content.damage.given_up == "it exceeds 5 MiB unpacked"
     content = read_content(io.BytesIO(small * 3), Bounds(kept=1 << 20))
-    assert content.damage.given_up == "what came before takes 1 MiB"
+    assert content.damage.given_up == "the part already read takes 1 MiB"
     assert len(packed) < len(small) // 50

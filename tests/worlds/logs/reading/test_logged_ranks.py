@@ -26,8 +26,8 @@ def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> C
 
 
 NO_END = (
-    "Torch does not mark the end of a log: what a process compiled after the last record of its "
-    "log is not known."
+    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
+    "was cut off."
 )
 
 
@@ -35,8 +35,8 @@ def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
     found = compare_logs("step", [0, 1], [program(0), program(1)])
     assert found.is_same
     assert found.sentences == (
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach.",
-        "Collectives come in the same order on the ranks of each group: 1 compared.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go.",
+        "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,
     )
 
@@ -55,8 +55,8 @@ def test_a_helper_of_one_rank_does_not_shift_what_is_compared() -> None:
     assert not found.hangs
     assert found.sentences == (
         "Rank 1 compiled 0/0 (helper), rank 0 did not.",
-        "Ids are not the same on all ranks: 0/0 (step) of rank 0 is 1/0 on rank 1.",
-        "Collectives come in the same order on the ranks of each group: 1 compared.",
+        "Compile ids differ between ranks: 0/0 (step) of rank 0 is 1/0 on rank 1.",
+        "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,
     )
     assert [row.ids for row in found.compiles] == [("0/0", "1/0"), ("0/0",)]
@@ -87,12 +87,12 @@ def test_what_no_log_has_code_of_is_not_called_the_same() -> None:
     found = compare_logs(
         "step", [0, 1], [program(0, code={}, starts=()), program(1, code={}, starts=())]
     )
-    assert found.sentences == ("Not compared: 1 compile of which no log has code.",)
+    assert found.sentences == ("Not compared: 1 compile without code in any log.",)
     found = compare_logs("step", [0, 1], [program(0), program(1, code={}, starts=())])
-    assert found.sentences == ("Not compared: rank 1 in 0/0 (step), of which its log has no code.",)
+    assert found.sentences == ("Not compared: rank 1 in 0/0 (step), whose log has no code.",)
 
 
-CUT = {1: ("the log ends inside of a record",)}
+CUT = {1: ("the log ends within a record",)}
 
 
 def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
@@ -100,10 +100,10 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
     assert (found.compiles[1].without, found.compiles[1].unknown) == ((), (1,))
     assert found.is_same is None
     assert found.sentences == (
-        "The log of rank 1 is not whole: the log ends inside of a record.",
+        "The log of rank 1 is incomplete: the log ends within a record.",
         "Not known: whether rank 1 compiled 1/0 (step).",
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach.",
-        "Collectives come in the same order on the ranks of each group: 1 compared.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go.",
+        "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,
     )
     assert list(found.frame().unknown) == [(), (1,)]
@@ -113,19 +113,19 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
 
 
 def test_two_logs_cut_short_are_not_said_to_have_the_same_programs() -> None:
-    both = {0: ("the log ends inside of a record",), **CUT}
+    both = {0: ("the log ends within a record",), **CUT}
     code = {"captured": "graph"}
     cut = [program(rank, code=code, starts=(), is_whole=False) for rank in (0, 1)]
     found = compare_logs("step", [0, 1], cut, both)
     assert found.is_same is None
     assert found.sentences == (
-        "The log of rank 0 is not whole: the log ends inside of a record.",
-        "The log of rank 1 is not whole: the log ends inside of a record.",
-        "Ranks 0 and 1 agree in what their logs have of 1 program: the rest of it is not known.",
+        "The log of rank 0 is incomplete: the log ends within a record.",
+        "The log of rank 1 is incomplete: the log ends within a record.",
+        "Ranks 0 and 1 agree in the logged part of 1 program; the rest is not known.",
     )
     # a backward is compiled later, and may be what both logs lack
     said = compare_logs("step", [0, 1], [program(0), program(1)], both).sentences
-    assert "Ranks 0 and 1 agree in what their logs have of 1 program" in said[2]
+    assert "Ranks 0 and 1 agree in the logged part of 1 program" in said[2]
 
 
 def test_a_backend_without_programs_is_compared_by_its_graphs() -> None:
@@ -152,10 +152,7 @@ def test_collectives_that_a_log_may_have_lost_hang_nobody() -> None:
     other = program(1, code={"captured": "graph", "forward": "other"}, starts=(), is_whole=False)
     found = compare_logs("step", [0, 1], [program(0), other], CUT)
     assert (found.hangs, found.compiles[0].programs) == ((), ((0,),))
-    assert (
-        "Not compared: rank 1 in 0/0 (step), of which its log may have lost code."
-        in found.sentences
-    )
+    assert "Not compared: rank 1 in 0/0 (step), whose log may have lost code." in found.sentences
     differs = compare_logs("step", [0, 1], [program(0), replace(other, is_whole=True)], CUT)
     assert differs.hangs  # the compile ends in the log before it is cut
 
@@ -189,7 +186,7 @@ def test_a_compile_that_some_lack_and_the_others_have_unlike_is_told_as_both() -
     found = compare_logs("step", [0, 1, 2], [program(0), other])
     assert found.sentences[0] == (
         "Ranks 0 and 1 compiled 0/0 (step), rank 2 did not. "
-        "0/0 (step) became 2 different programs: rank 0; rank 1."
+        "0/0 (step) has 2 different programs: rank 0; rank 1."
     )
 
 
@@ -199,8 +196,8 @@ def test_a_rank_without_collectives_of_a_group_may_not_be_in_it() -> None:
     assert not found.hangs
     assert found.unsure_groups == ("7",)
     assert (
-        "Not compared: 1 group with the ranks that start nothing in it: a log does not tell which "
-        "ranks a group has." in found.sentences
+        "1 group not compared with ranks that start no collective in it: a log does not have the "
+        "ranks of a group." in found.sentences
     )
 
 
@@ -208,5 +205,5 @@ def test_a_rank_that_compiles_much_longer_is_told_with_its_cache() -> None:
     quick, slow = program(0, s=0.5), program(1, s=12.0)
     assert compare_logs("step", [0, 1], [quick, slow]).sentences[1] == (
         "0/0 (step) took 500 ms on one rank and 12.0 s on another: "
-        "whoever is done first waits in its next collective."
+        "the faster rank waits in its next collective."
     )

@@ -15,8 +15,8 @@ from workbench.worlds.logs.reading.log_report import _strip
 from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives, tell_results
 
 NO_END = (
-    "Torch does not mark the end of a log: what a process compiled after the last record of its "
-    "log is not known."
+    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
+    "was cut off."
 )
 LOGS = Path(__file__).parents[3] / "records" / "traces"
 
@@ -26,7 +26,7 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     assert found.sentences == (
         "Rank 1 deadlocks in 1/0 (gathered) unless rank 0 starts an all-gather of 512 B of all "
         "ranks elsewhere: it does not start one there, after 1 that both start.",
-        "1/0 (gathered) became 2 different programs: rank 0; rank 1.",
+        "1/0 (gathered) has 2 different programs: rank 0; rank 1.",
         "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
         NO_END,
     )
@@ -36,7 +36,7 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     assert list(found.frame("order").collectives) == [1, 1]
     assert "Rank 1 deadlocks in 1/0 (gathered) unless" in repr(found)
     assert "Rank 1 deadlocks in 1/0 (gathered) unless" in (found._repr_html_() or "")
-    with pytest.raises(UsageError, match="no table 'shards': ask for compiles or order"):
+    with pytest.raises(UsageError, match="table 'shards': pass 'compiles' or 'order'"):
         found.frame("shards")
 
 
@@ -52,7 +52,7 @@ def test_the_collectives_of_programs_in_logs_are_rows() -> None:
     assert (last.group_size, last.est_us) == (2, None)
     assert "all_gather_into_tensor" in kernels[last.kernel or ""]
     assert "wait_tensor" in kernels[last.wait_kernel or ""]
-    assert last.why == "a log does not tell which ranks the group has"
+    assert last.why == "a log does not have the ranks of the group"
 
 
 @pytest.mark.parametrize(("device", "is_same"), [("cuda:1", True), ("cuda:0", False)])
@@ -91,7 +91,7 @@ def test_what_a_log_that_is_cut_off_lacks_is_not_known(
     found = wb.read_trace(folder).ranks()
     assert (found.compiles[-1].without, found.compiles[-1].unknown) == ((), (0,))
     said = " ".join(found.sentences)
-    assert "The log of rank 0 is not whole: the log ends inside of a record" in said
+    assert "The log of rank 0 is incomplete: the log ends within a record" in said
     assert "Not known: whether rank 0 compiled 2/0 (rounded)." in said
     assert "did not" not in said
     assert bool(found.hangs) is is_sure
@@ -111,7 +111,7 @@ def test_logs_that_end_between_two_compiles_are_only_as_sure_as_they_reach(
     found = wb.read_trace(folder).ranks()
     assert found.lacks == {}
     assert found.sentences[0] == (
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach."
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go."
     )
     assert found.sentences[-1] == NO_END
 
@@ -137,7 +137,7 @@ def test_a_graph_tells_what_it_starts() -> None:
 
 
 def test_a_log_of_one_rank_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"of at least two ranks\. Of 1 read"):
+    with pytest.raises(UsageError, match=r"of at least two ranks; 1 read"):
         wb.read_trace(LOGS / "recompiles.log.gz").ranks()
 
 

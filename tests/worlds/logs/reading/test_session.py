@@ -32,8 +32,8 @@ def test_a_log_says_what_was_compiled_again_and_why(log: Log) -> None:
     cut = session.frame("breaks").set_index("text").cost_s
     assert cut['print("scored")'] == pytest.approx(5.63 + 6.62, abs=0.01)
     told = " ".join(session.advice)
-    assert "scores was compiled 1 more time" in told
-    assert "The rest of scores after its break was compiled 1 more time" in told
+    assert "scores recompiled 1 time" in told
+    assert "The part of scores after its graph break recompiled 1 time" in told
     differs = wb.diff(session, session).frame().set_index("what").a
     assert differs["compiling"] == pytest.approx(compiles.total_s.sum())
     assert differs.isna()["steps"]
@@ -57,7 +57,7 @@ def test_several_logs_name_their_compiles_and_backwards_follow_their_forwards(lo
 def test_its_view_says_what_a_log_does_not_tell(log: Log) -> None:
     shown = document(wb.read_trace(log("recompiles")).session())
     assert shown["bars"] == shown["can_open"] == []
-    assert shown["notes"][0].startswith("steps could not be seen: a log does not tell them")
+    assert shown["notes"][0].startswith("Not recorded: steps (a log")
     assert len(shown["tables"][0]["rows"]) == 8
 
 

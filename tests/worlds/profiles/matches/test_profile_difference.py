@@ -60,7 +60,7 @@ def test_kernels_of_one_profile_only_and_the_sentence() -> None:
     assert [(row.side, row.name) for row in difference.kernels] == [("a", "gemm"), ("b", "Cijk")]
     assert difference.sentence == (
         "10.0 µs → 5.00 µs (−50 %) in all; the largest difference: Linear, 10.0 µs → 5.00 µs; "
-        "1 kernel only in a; 1 kernel only in b. Not taken in turn, so without a verdict."
+        "1 kernel only in a; 1 kernel only in b. Not interleaved, so no verdict."
     )
     assert compare_profiles(a, a).sentences == ()
     without = compare_profiles(a, make_profile(kernels=[product(9.0, "Other")]))
@@ -82,7 +82,7 @@ def test_steps_of_the_profiler_make_unequal_profiles_comparable() -> None:
 def test_two_profiles_that_a_gpu_wrote_say_what_differs_without_a_verdict() -> None:
     a, b = (wb.read_profile(TRACES / f"{kind}.json.gz") for kind in ("eager", "compiled"))
     text = repr(wb.diff(a, b))
-    assert "not taken in turn, so without a verdict" in text
+    assert "not interleaved, so no verdict" in text
     assert "faster" not in text
     assert len(wb.diff(a, b).frame("operators")) > 10
 

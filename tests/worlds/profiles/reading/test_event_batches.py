@@ -102,7 +102,7 @@ def test_numbers_that_are_none_cost_one_event(wrong: str, tmp_path: Path) -> Non
     text = json.dumps(trace.to_json())
     p = read(text.replace('"ts": 0.0, "dur": 1.0', f'"ts": 0.0, "dur": {wrong}'), tmp_path)
     assert p.total_us == 294.0
-    assert p.notes[0] == "Events left out because they cannot be read: 1."
+    assert p.notes[0] == "1 unreadable event left out."
 
 
 def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None
     trace.launch("wrong", 0.0, 500.0, -3.0)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert p.total_us == 294.0
-    assert p.notes[0] == "Events left out because they end before they begin: 1."
+    assert p.notes[0] == "1 event with a negative duration left out."
 
 
 def test_kernels_that_overlap_on_a_stream_are_said(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_kernels_that_overlap_on_a_stream_are_said(tmp_path: Path) -> None:
     trace.launch("b", 1.0, 15.0, 10.0)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert (p.total_us, p.busy_us) == (15.0, 15.0)
-    assert p.notes[0].startswith("Kernels that begin before the one before on their stream")
+    assert p.notes[0].startswith("1 kernel started before the previous one on the same stream")
 
 
 def test_ids_as_texts_are_read(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_deep_nesting_costs_one_event(tmp_path: Path) -> None:
     deep = '{"cat": "kernel", "args": ' + "[" * 100_000 + "]" * 100_000 + "}, "
     p = read(STEP.replace('"traceEvents": [', f'"traceEvents": [{deep}'), tmp_path)
     assert p.total_us == read(STEP, tmp_path, "b.json").total_us
-    assert "cannot be read" in p.notes[0]
+    assert "unreadable" in p.notes[0]
 
 
 def test_a_bomb_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,21 +171,21 @@ def test_many_names_streams_and_functions_are_read(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"\x80\x04\x95", "is a pickle, as torch.cuda.memory writes its snapshots, no trace"),
-        (b"\x89PNG\r\n", "is a picture, no trace"),
-        (b"no\x80trace", "is no trace"),
+        (b"\x80\x04\x95", "is a pickle, such as a torch.cuda.memory snapshot, not a"),
+        (b"\x89PNG\r\n", "is an image, not a"),
+        (b"no\x80trace", "is not a trace"),
         (b"\x1f\x8b" + b"junk" * 20, "has no event: its compressed data is damaged after 0 bytes"),
-        (b'{"traceEvents": [{"ph"', "has no whole event: it ends in the middle of its events"),
-        (b'{"traceEvents": [' + b"[" * 10_000, "has no whole event: it ends in the middle"),
-        (b'{"schema": 3}', "is a record of the workbench"),
-        (b'{"event_type": "compilation"}', "is a log of tritonparse"),
-        (b'{"traceEvents": []}', "without a single event"),
-        (b'{"traceEvents": [1, "a", null, [2]]}', "holds 4 events, none"),
-        (b'{"traceEvents": [{"ph": "M", "args": {"name": "/device:TPU:0"}}]}', "trace of JAX"),
+        (b'{"traceEvents": [{"ph"', "has no complete event: its list of events is cut off"),
+        (b'{"traceEvents": [' + b"[" * 10_000, "has no complete event: its list of events"),
+        (b'{"schema": 3}', "is an aot-workbench file"),
+        (b'{"event_type": "compilation"}', "is a tritonparse log"),
+        (b'{"traceEvents": []}', "without events"),
+        (b'{"traceEvents": [1, "a", null, [2]]}', "has 4 events, but none"),
+        (b'{"traceEvents": [{"ph": "M", "args": {"name": "/device:TPU:0"}}]}', "is a JAX"),
         (b'{"traceEvents": [{"ph": "X", "cat": "v8", "ts": 1, "dur": 2}]}', "its categories: v8"),
         (
             b'{"traceEvents": [{"ph": "X", "cat": "kernel"}]}',
-            "is damaged: what it says of its 1 event",
+            "is damaged: fields of its 1 event",
         ),
     ],
 )
@@ -199,7 +199,7 @@ def test_what_is_no_trace_of_torch_is_said_to_be_none(
 def test_a_missing_file_and_a_pipe_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(wb.ArtifactError, match="No such file"):
         wb.read_profile(tmp_path / "none.json")
-    with pytest.raises(wb.ArtifactError, match="no regular file"):
+    with pytest.raises(wb.ArtifactError, match="not a regular file"):
         wb.read_profile("/dev/null")
 
 
@@ -269,7 +269,7 @@ def test_half_of_a_pair_of_surrogates_in_a_name_breaks_no_table(tmp_path: Path) 
 def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
     trace = SyntheticTrace()
     trace.wait("cudaDeviceSynchronize", 0.0, 5.0)
-    with pytest.raises(wb.errors.ArtifactError, match="only calls of the driver or of Python"):
+    with pytest.raises(wb.errors.ArtifactError, match="only driver or Python calls"):
         wb.read_profile(trace.write(tmp_path / "t.json"))
 
 
@@ -280,8 +280,8 @@ def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
             gzip.compress(STEP.encode(), mtime=0)[:120],
             "has no event: its compressed data ends after",
         ),
-        (b"SQLite format 3\x00" + bytes(500), "an SQLite database, as Nsight Systems"),
-        (b"\x28\xb5\x2f\xfd" + bytes(500), "compressed by zstd"),
+        (b"SQLite format 3\x00" + bytes(500), "a SQLite database, such as an Nsight"),
+        (b"\x28\xb5\x2f\xfd" + bytes(500), "zstd-compressed"),
     ],
 )
 def test_what_is_no_trace_is_told_by_how_it_begins(
@@ -301,7 +301,7 @@ def test_an_event_longer_than_any_is_passed_over_and_the_rest_read(
     )
     p = read(f'{{"traceEvents":[{events},{long},{events}]}}', tmp_path)
     assert p.header.events == 2 * len(build_step(2).events)
-    assert "cannot be read: 1." in p.notes[0]
+    assert "1 unreadable event" in p.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_an_event_longer_than_any_is_passed_over_and_the_rest_read(
         ('{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}', "is an execution trace"),
         ("[[1, 2], [[0], [0]]]", "is a memory timeline"),
         ("[[-1, 0, [1, 2], 3]]", "is a memory timeline"),
-        ("[]," * 100_000, "no list of traceEvents"),
+        ("[]," * 100_000, "no traceEvents list"),
     ],
 )
 def test_json_of_others_is_said_to_be_that(tmp_path: Path, content: str, words: str) -> None:

@@ -29,7 +29,7 @@ def test_ranks_are_one_profile_with_a_column(tmp_path: Path) -> None:
     assert list(kernels["rank"]) == [0, 0, 0, 1, 1, 1]
     assert kernels["id"].is_unique
     assert set(p.frame("events").kernel) == set(kernels["id"])
-    assert p.notes[0] == "2 ranks: the times are those of rank 1, the longest."
+    assert p.notes[0] == "2 ranks; times are from rank 1, the longest."
     assert "clocks" not in " ".join(p.notes)
 
 
@@ -41,8 +41,8 @@ def test_a_mixed_folder_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"a": 1}')
     notes = " ".join(wb.read_profile(tmp_path).notes)
     assert "mixes traces of several devices" in notes
-    assert "clocks of the ranks differ" in notes
-    assert "notes.json is no trace" in notes
+    assert "their clocks differ" in notes
+    assert "notes.json is not a trace" in notes
 
 
 def test_files_of_one_rank_are_numbered_by_their_names(tmp_path: Path) -> None:
@@ -66,15 +66,15 @@ def test_a_trace_of_the_cpu_alone_is_not_what_the_times_are_of(tmp_path: Path) -
     (tmp_path / "rank1.json").write_text(json.dumps({"traceEvents": events}))
     p = wb.read_profile(tmp_path)
     assert not p.header.on_cpu
-    said = "2 ranks: the times are those of rank 0, the longest of those with work of a GPU."
+    said = "2 ranks; times are from rank 0, the longest with GPU work."
     assert said in p.notes
 
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="holds no trace"):
+    with pytest.raises(wb.UsageError, match="has no trace"):
         wb.read_profile(tmp_path)
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(wb.ArtifactError, match="without a single event"):
+    with pytest.raises(wb.ArtifactError, match="has no readable trace"):
         wb.read_profile(tmp_path)
 
 

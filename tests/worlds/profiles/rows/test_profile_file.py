@@ -24,5 +24,5 @@ def test_events_of_a_kernel_that_the_file_lacks_are_damage() -> None:
     profile = make_profile(kernels=[MM], events=follow([MM, ADD], 3))
     _, tables = read_content(to_bytes(profile.header, profile.tables), "p.wbr")
     assert [row.id for row in tables["kernels"]] == ["a"]
-    with pytest.raises(ArtifactError, match="its events name the kernel 'b', which it lacks"):
+    with pytest.raises(ArtifactError, match="its events use the missing kernel 'b'"):
         tables["events"]

@@ -47,7 +47,7 @@ def test_a_page_and_what_a_notebook_keeps_have_the_sentence_and_the_tables() -> 
     difference = made()
     shown = build_blocks_of_two(difference)
     for html in (write_page(shown), summarize(shown)):
-        assert "Not taken in turn, so without a verdict." in html
+        assert "Not interleaved, so no verdict." in html
         assert "aten::add" in html
     assert len(summarize(shown)) <= 10_000
 

@@ -43,4 +43,4 @@ def test_a_change_says_what_it_may_save_or_what_it_concerns() -> None:
 
 
 def test_a_profile_of_nothing_says_so() -> None:
-    assert str(make_profile()).startswith("Nothing ran on a device in this profile")
+    assert str(make_profile()).startswith("This profile has no device work")

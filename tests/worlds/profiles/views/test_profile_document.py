@@ -94,10 +94,10 @@ def test_what_is_wrong_with_a_trace_is_told_apart_from_what_it_lacks() -> None:
 
 def test_the_width_of_modules_says_what_runs_beside_other_work() -> None:
     profile = make_profile(kernels=[PRODUCT, COPY])
-    assert document(profile)["boxes_words"] == "width is time on the device, 130 µs"
+    assert document(profile)["boxes_words"] == "width is device time, 130 µs"
     header = replace(profile.header, busy_us=120.0)
     words = document(RunProfile(header, profile.tables))["boxes_words"]
-    assert words.endswith("130 µs: 10.0 µs of it beside other work")
+    assert words.endswith("130 µs: 10.0 µs of it overlaps other work")
 
 
 def test_a_profile_of_the_cpu_speaks_of_operators() -> None:
@@ -114,7 +114,7 @@ def test_equal_layers_are_one_box_and_parents_come_first() -> None:
     ]
     boxes = document(make_profile(kernels=[PRODUCT], events=events, modules=rows))["boxes"]
     titles = [(box["title"], box["parent"], box["level"]) for box in boxes]
-    product = "product 2048 × 5184 × 3584"
+    product = "matmul 2048 × 5184 × 3584"
     assert titles == [("Model", -1, 0), ("Layer × 6", 0, 1), ("mm", 1, 2), (product, 2, 3)]
     assert boxes[-1]["row"] == "kernels:0"
     assert {box["last_us"] for box in boxes} == {120.0}
@@ -152,7 +152,7 @@ def test_what_belongs_together_is_tied_each_way() -> None:
 def test_the_sentence_says_time_device_busy_and_what_took_longest() -> None:
     profile = make_profile(kernels=[PRODUCT, COPY], gaps=[Gap(duration_us=70.0, cause="launch")])
     text = "".join(piece["text"] for piece in document(profile)["answer"]["sentence"])
-    assert text == "200 µs on H100 SXM5 80 GB: 65 % busy; matrix products 120 µs."
+    assert text == "200 µs on H100 SXM5 80 GB: 65 % busy; matmuls 120 µs."
 
 
 def test_every_row_of_a_table_has_its_card_and_an_empty_table_its_reason() -> None:
@@ -178,7 +178,7 @@ def test_the_page_hides_folders_when_it_is_redacted() -> None:
 
 def test_the_summary_of_a_notebook_needs_no_script() -> None:
     summary = summarize(build_blocks(make_profile(kernels=[PRODUCT])))
-    assert "product 2048 × 5184 × 3584" in summary
+    assert "matmul 2048 × 5184 × 3584" in summary
     assert "<script" not in summary
 
 

@@ -32,7 +32,7 @@ def test_a_name_of_c_plus_plus_is_told_by_what_it_is(name: str, short: str) -> N
 def test_a_product_without_an_operator_is_told_by_its_library_and_tile() -> None:
     profile = make_profile(kernels=[run("k0", HIP, "")])
     (words,) = name_kernels(read_kernels(profile, None)).values()
-    assert words.title == "product of hipBLASLt, tile 256 × 192 × 64"
+    assert words.title == "hipBLASLt matmul, tile 256 × 192 × 64"
 
 
 def test_a_small_part_of_a_bound_is_not_said_to_be_nothing() -> None:

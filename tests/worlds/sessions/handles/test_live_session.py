@@ -72,7 +72,7 @@ def test_a_session_without_one_says_how_to_take_one() -> None:
 @pytest.mark.world("profiles")
 def test_the_profile_is_there_when_the_session_has_stopped() -> None:
     with wb.session(profile=True) as s:
-        with pytest.raises(wb.errors.UsageError, match="stopped"):
+        with pytest.raises(wb.errors.UsageError, match="stops"):
             _ = s.profile
         train(s, 1)
     assert len(s.profile.tables["kernels"])
@@ -96,7 +96,7 @@ def test_a_program_that_raises_keeps_its_profile_and_leaves_no_profiler() -> Non
 def test_another_profile_is_left_alone() -> None:
     with (
         torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as other,
-        pytest.raises(wb.errors.UsageError, match="Another profile"),
+        pytest.raises(wb.errors.UsageError, match=r"Another torch\.profiler"),
         wb.session(profile=True),
     ):
         pass

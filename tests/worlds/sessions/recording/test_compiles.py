@@ -86,7 +86,7 @@ def test_one_entry_names_the_line_and_the_values(
     torch._dynamo.reset()
     with wb.session() as session:
         program()
-    (entry,) = [one for one in session.advice if "more time" in str(one)]
+    (entry,) = [one for one in session.advice if "recompiled" in str(one)]
     said = str(entry)
     assert source in said
     assert values in said

@@ -95,7 +95,7 @@ def test_of_two_lines_of_other_files_none_is_blamed(modules: Any, tmp_path: Path
     with wb.session() as session:
         train.train_rate(net)
     text = said(session).sentence
-    assert "which of 2 lines changes it is not known: wb_train.py:5, wb_train.py:14" in text
+    assert "unknown which of 2 lines changes it (wb_train.py:5, wb_train.py:14)" in text
 
 
 def test_where_no_line_is_found_it_is_said(modules: Any) -> None:
@@ -107,7 +107,7 @@ def test_where_no_line_is_found_it_is_said(modules: Any) -> None:
         for k in (0.25, 0.75):
             setattr(net, "rate_of_" + "this_test", k)
             call(torch.ones(3))
-    assert "; no line was found that changes it" in said(session).sentence
+    assert "; the line that changes it was not found" in said(session).sentence
 
 
 class Paced(torch.nn.Module):
@@ -148,7 +148,7 @@ def test_a_class_that_only_has_an_attribute_of_that_name_is_not_blamed() -> None
             setattr(net, "pace_of_" + "this_test", k)
             call(torch.ones(3))
     text = said(session).sentence
-    assert "; no line was found that changes it: " in text
+    assert "; the line that changes it was not found: " in text
     assert "was 5, not 1 (test_evidence.py:" in text  # the place is the function's
     with wb.session() as session:
         call = torch.compile(held, backend="eager")
@@ -165,7 +165,7 @@ def test_the_report_of_a_recompile_says_why_first(modules: Any) -> None:
         train.train_rate(model.Net())
     assert session.report(0).request.again == ""
     assert session.report(1).request.again == (
-        "Compiled again, since `self.rate_of_this_test` was 0.75, not 0.25: "
+        "Recompiled because `self.rate_of_this_test` was 0.75, not 0.25: "
         "`net.rate_of_this_test = k` changes it (wb_train.py:5)."
     )
 

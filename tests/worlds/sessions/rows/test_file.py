@@ -62,7 +62,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, damage: object)
     path = tmp_path / "run.wbs"
     session().save(path)
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    with pytest.raises(ArtifactError, match=r"run\.wbs is no session or it is damaged"):
+    with pytest.raises(ArtifactError, match=r"run\.wbs is damaged or not a session"):
         Session.load(path)
 
 

@@ -60,7 +60,7 @@ def test_a_region_says_in_which_step_and_why_it_was_compiled() -> None:
     why = [(row["compile_id"], row["step"], row["why"]) for row in table(shown, "regions")["rows"]]
     assert why == [
         ("0/0", 0, ""),
-        ("", None, "compiled before the session began"),
+        ("", None, "compiled before the session"),
         ("0/1", 2, "tensor 'x' size mismatch at index 0. expected 4, actual 6"),
     ]
 
@@ -68,7 +68,7 @@ def test_a_region_says_in_which_step_and_why_it_was_compiled() -> None:
 def test_a_column_without_values_is_left_out_and_texts_say_what_is_missing() -> None:
     shown = document(Session(session().header, make_empty_tables(), {}), "running")
     assert shown["bars"] == shown["scale"] == shown["can_open"] == []
-    assert table(shown, "breaks")["none"] == "No graph broke."
+    assert table(shown, "breaks")["none"] == "No graph breaks."
     assert shown["notes"] == []  # steps may still come
     keys = [column["key"] for column in table(document(session()), "compiles")["columns"]]
     assert "cache" not in keys
@@ -113,7 +113,7 @@ def test_the_report_of_a_compile_opens_in_place(mail: Mailbox) -> None:
 
 def test_what_cannot_be_opened_says_why(mail: Mailbox) -> None:
     answer, _ = mail.ask("row", question={"row": "compiles:3", "part": "document"})
-    assert answer["error"].startswith("There is no report of compile 3 (scaled)")
+    assert answer["error"].startswith("Compile 3 (scaled) has no report")
     answer, _ = mail.ask("page")
     assert answer["error"] == "A session has no part 'page': it has row, try-patch and cancel."
 
@@ -157,7 +157,7 @@ def test_a_saved_output_is_the_summary_with_the_record_beside_it() -> None:
     assert "wb-record" not in plain
     rich = keep(build_blocks(session()), embed="full", carries_bundle=False)
     assert "wb-record" in rich
-    assert "Net.forward was compiled 1 more time" in rich
+    assert "Net.forward recompiled 1 time" in rich
 
 
 class Patched(Session):
@@ -190,7 +190,7 @@ class Patched(Session):
         self.begun.append(id)
 
         def work(steps: Any) -> Any:
-            steps("making 2 calls again, as they were", 0.0)
+            steps("replaying 2 calls unchanged", 0.0)
             self.go.wait(30)
             if len(self.begun) == 1:
                 raise RuntimeError("the calls are gone")
@@ -238,4 +238,4 @@ def test_a_patch_that_waits_can_be_taken_back() -> None:
     mail.view.jobs.join(30)
     assert (mail.view.progress["status"], found.begun) == ("cancelled", patches[:1])
     answer, _ = mail.ask("try-patch", question={"id": "gone"})
-    assert answer["error"] == "There is no patch 'gone' in this session."
+    assert answer["error"] == "This session has no patch 'gone'."

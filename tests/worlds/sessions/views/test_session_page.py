@@ -26,10 +26,10 @@ def test_a_page_has_the_advice_the_slow_steps_and_every_table() -> None:
         "What to change",
         "scaled runs eagerly since step 4",
         "Step 0 took 2.51 s",
-        "Compiled again",
+        "Recompiles",
         "Graph breaks",
         "Runs eagerly",
-        "Compiled graphs that were called",
+        "Calls of compiled graphs",
         "train.py:14",
     ):
         assert part in text
@@ -48,7 +48,7 @@ def test_a_notebook_keeps_a_summary_without_a_picture() -> None:
     html = session()._repr_html_()
     assert html is not None
     assert "<svg" not in html
-    assert "Net.forward was compiled 1 more time" in words(html)
+    assert "Net.forward recompiled 1 time" in words(html)
 
 
 def test_a_page_says_first_that_nothing_was_compiled() -> None:
@@ -76,7 +76,7 @@ def test_steps_that_never_came_are_said() -> None:
     unseen = Session(
         replace(made.header, missing=(("regions", "this torch has none"),)), {**made.tables}, {}
     )
-    assert notes(unseen) == ["regions could not be seen: this torch has none."]
+    assert notes(unseen) == ["Not recorded: regions (this torch has none)."]
     with pytest.raises(UsageError, match="no step has ended"):
         Session(made.header, make_empty_tables(), {}).plot()
 
@@ -85,9 +85,9 @@ def test_a_bar_says_what_its_steps_went_into_on_a_scale_for_both() -> None:
     drawn = timeline(session())
     assert drawn is not None
     assert [bar.words for bar in drawn.bars][:2] == [
-        "step 0: 2.50 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside of graphs; "
+        "step 0: 2.50 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside graphs; "
         "compile, break",
-        "step 1: 0 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside of graphs",
+        "step 1: 0 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside graphs",
     ]
     assert drawn.bars[2].marks == "↻"
     heights = [sum(part.height for part in bar.parts) for bar in drawn.bars]

@@ -111,7 +111,7 @@ def read_content(file: BufferedIOBase, bounds: Bounds | None = None) -> LogConte
     for record in reader.records():
         content.counts[record.name] += 1
         if (total := total + sorter.size(record)) > bounds.kept:
-            reader.damage.given_up = f"what came before takes {bounds.kept >> 20} MiB"
+            reader.damage.given_up = f"the part already read takes {bounds.kept >> 20} MiB"
             break
         try:
             sorter.take(record)
@@ -200,7 +200,7 @@ class _Sorter:
         if record.compile_id is not None:
             stack = record.meta["stack"]
             if not isinstance(stack, list) or not all(isinstance(frame, dict) for frame in stack):
-                raise TypeError("a stack is a list of frames")
+                raise TypeError("a stack must be a list of frames")
             self._content.starts[record.compile_id] = stack
 
     def _on_version(self, record: LogRecord) -> None:
@@ -222,7 +222,7 @@ class _Sorter:
         }
         sources, stack = record.meta.get("sources") or [], record.meta.get("user_stack") or []
         if not isinstance(sources, list) or not all(isinstance(frame, dict) for frame in stack):
-            raise TypeError("a symbol has sources and a stack")
+            raise TypeError("a symbol must have sources and a stack")
         row = {**meta, "sources": [*map(str, sources)], "user_stack": stack[-_FRAMES:]}
         self._content.symbols.append((record.name, record.compile_id, row))
 
@@ -244,7 +244,7 @@ def _key(meta: dict[str, Any]) -> tuple[int, int]:
     """By what records of one tensor refer to each other."""
     key = meta["describer_id"], meta["id"]
     if not all(isinstance(part, int) for part in key):
-        raise TypeError("a tensor has a number")
+        raise TypeError("a tensor must have a number")
     return key
 
 

@@ -115,17 +115,17 @@ class KernelLog:
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
         if self.unreadable:
-            yield f"passed over: {plural(self.unreadable, 'line')} without an event"
+            yield f"skipped {plural(self.unreadable, 'line')} without an event"
         if self.oversized:
             size = f"{LONGEST_LINE >> 20} MiB"
-            yield f"{plural(self.oversized, 'event')} of more than {size} left out"
+            yield f"skipped {plural(self.oversized, 'event')} larger than {size}"
         if self.unknown:
             kinds = ", ".join(sorted(self.unknown)[:8])
-            yield f"events of kinds that are not read here: {kinds}"
+            yield f"unsupported kinds of events: {kinds}"
         if self.given_up:
             yield f"the rest of the log was not read: {self.given_up}"
         if self.is_cut_off:
-            yield "the log ends inside of an event: the process was stopped, or still writes"
+            yield "the log ends within an event: the process was stopped or is still writing"
 
     def _lines(self, file: BufferedIOBase, most: int) -> Iterator[bytes]:
         whole, is_inside = 0, False
@@ -133,12 +133,12 @@ class KernelLog:
             while line := file.readline(LONGEST_LINE):
                 whole += len(line)
                 if whole > most:
-                    self.given_up = f"it unpacks to more than {most >> 20} MiB"
+                    self.given_up = f"it exceeds {most >> 20} MiB unpacked"
                     return
                 is_end = line.endswith(b"\n")
                 if len(line) == LONGEST_LINE and not is_end:
                     if not self.compilations and not self.unknown:
-                        self.given_up = f"its first {LONGEST_LINE >> 20} MiB are no event"
+                        self.given_up = f"its first {LONGEST_LINE >> 20} MiB are not an event"
                         return
                     self.oversized += not is_inside
                     is_inside = True
@@ -181,7 +181,7 @@ class KernelLog:
             if text.startswith(_LEFT_OUT) and "\n" not in text:
                 compilation.missing[stage] = f"tritonparse: {text.strip('<>')[:_LONGEST_WORD]}"
             elif self.kept + len(text) > _MOST_TEXT:
-                compilation.missing[stage] = "not kept: the logs hold too much text"
+                compilation.missing[stage] = "not kept: the logs have too much text"
             else:
                 self.kept += len(text)
                 compilation.texts[stage] = text

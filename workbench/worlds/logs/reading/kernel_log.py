@@ -51,21 +51,21 @@ _MAPPED = "_mapped"  # what tritonparse adds to the name of a log that it has wo
 _MOST_PACKED = 200  # times; logs of many launches are packed to a fortieth
 _LEAST_UNPACKED = 1 << 30  # bytes
 _HOW = (
-    "tritonparse.structured_logging.init(FOLDER, enable_trace_launch=True) in the program writes "
-    "one, `tritonparseoss parse` another with more in it: both are read"
+    "To write one, call tritonparse.structured_logging.init(FOLDER, enable_trace_launch=True) in "
+    "the program; the output of `tritonparseoss parse` works too"
 )
-_NEVER = "a log of tritonparse tells of Triton's kernels alone: no {} is in it"
+_NEVER = "a tritonparse log covers only Triton kernels: it has no {}"
 _NO_REGISTERS = (
-    "the log holds no machine code (cubin) of NVIDIA's kernels, and PTX does not say how many "
-    "registers ptxas takes: compile the kernel here for a virtual GPU to know"
+    "the log has no cubin, and PTX does not have the registers that ptxas allocates: compile the "
+    "kernel here for a virtual GPU"
 )
 _NO_LAUNCHES = (
-    "the log holds no launches: record it with enable_trace_launch=True (TRITON_TRACE_LAUNCH=1)"
+    "the log has no launches: record it with enable_trace_launch=True (TRITON_TRACE_LAUNCH=1)"
 )
 _OTHER = (  # how other files begin, and what they are
-    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it first (zstd -d), then read it"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it first (zstd -d)"),
     (b"PK", "is a zip file: unpack it first"),
-    (b"V", "looks like a log that torch wrote under TORCH_TRACE: wb.read_trace reads it"),
+    (b"V", "looks like a TORCH_TRACE log: open it with wb.read_trace"),
 )
 
 
@@ -81,7 +81,7 @@ def read_tritonparse(path: str | PathLike[str]) -> Report:
     if not log.compilations:
         passed = "; ".join(log.sentences())
         reason = f" ({passed})" if passed else ""
-        raise UsageError(f"{path} holds no kernel that tritonparse recorded{reason}: {_HOW}.")
+        raise UsageError(f"{path} has no tritonparse kernel{reason}. {_HOW}.")
     return _report(log)
 
 
@@ -97,11 +97,11 @@ def kernel_log_files(path: str | PathLike[str]) -> list[Path]:
     if where.is_file():
         return [where]
     if not where.is_dir():
-        raise UsageError(f"There is no log of tritonparse {where}: {_HOW}.")
+        raise UsageError(f"The tritonparse log {where} does not exist. {_HOW}.")
     files = sorted(file for name in _NAMES for file in where.glob(name))
     if not files:
         raise UsageError(
-            f"The folder {where} holds no log of tritonparse ({', '.join(_NAMES)}): {_HOW}."
+            f"The folder {where} has no tritonparse log ({', '.join(_NAMES)}). {_HOW}."
         )
     stems = {file.name.partition(".")[0] for file in files}
     return [file for file in files if file.name.partition(".")[0] + _MAPPED not in stems]
@@ -114,9 +114,9 @@ def refuse_other(file: Path) -> None:
         if head.startswith(begin):
             raise UsageError(f"{file} {what}.")
     if b'"traceEvents"' in head or b'"deviceProperties"' in head:
-        raise UsageError(f"{file} is a trace of torch.profiler: wb.read_profile opens it.")
+        raise UsageError(f"{file} is a torch.profiler trace: open it with wb.read_profile.")
     if b'"tables"' in head or b'"environment"' in head:
-        raise UsageError(f"{file} is a record of this workbench: wb.Report.load opens it.")
+        raise UsageError(f"{file} is an aot-workbench report: open it with wb.Report.load.")
 
 
 def _report(log: KernelLog) -> Report:
@@ -143,14 +143,14 @@ def _request(log: KernelLog, compiled: Sequence[Compilation]) -> Request:
     targets = dict.fromkeys(filter(None, (architecture(one.metadata) for one in compiled)))
     notes = [*log.sentences(), *_timings(log)]
     if len(log.processes) > 1:
-        notes.append(f"{plural(len(log.processes), 'process', 'processes')} wrote what is here")
+        notes.append(f"written by {plural(len(log.processes), 'process', 'processes')}")
     return Request(
         name=", ".join(names[:3]) + more,
         kind=KERNEL_LOG,
         backend="triton",
         target=", ".join(targets) or GPU,
         guards="as compiled",
-        capture="log of tritonparse",
+        capture="tritonparse log",
         notes=tuple(notes),
     )
 
@@ -160,14 +160,14 @@ def _timings(log: KernelLog) -> Iterator[str]:
     count = sum(count for kind, count in log.launches.items() if kind.is_timing)
     if count:
         total = plural(log.launches.total(), "launch", "launches")
-        yield f"{count:,} of {total} only timed configurations, for an autotuner"
+        yield f"{count:,} of {total} only timed configurations for autotuning"
 
 
 def _capabilities(log: KernelLog, rows: KernelLogRows) -> Iterator[Capability]:
     """What such a log can hold, and why some of it is not in this one."""
     yield Capability("kernels", True)
     has_code = any(row.text is not None for row in rows.assembly)
-    yield Capability("assembly", has_code, None if has_code else "the log holds no code")
+    yield Capability("assembly", has_code, None if has_code else "the log has no code")
     has_launches = bool(rows.launches)
     yield Capability("launches", has_launches, None if has_launches else _NO_LAUNCHES)
     if any(row.registers is None for row in rows.resources):
@@ -182,14 +182,14 @@ def _capabilities(log: KernelLog, rows: KernelLogRows) -> Iterator[Capability]:
     ):
         yield Capability(name, False, _NEVER.format(what))
     if not log.tuned:
-        yield Capability("autotune", False, "the log holds no timings of Triton's autotuner")
+        yield Capability("autotune", False, "the log has no timings of Triton's autotuner")
 
 
 _NOT_OWN = re.compile(
     r"/triton/(?:runtime|compiler|backends|language|knobs|testing)\b|/(?:site|dist)-packages/|/torch/_"
     r"|/tritonparse/(?:structured_logging|context_manager)\.py$|/torchinductor_|^<frozen "
 )
-_UNKNOWN_REGISTERS = "the log does not say how many registers it takes"
+_UNKNOWN_REGISTERS = "the log does not have its register count"
 _MOST_WARPS = 64  # of a block, on any GPU
 
 
@@ -351,7 +351,7 @@ def list_choices(number: int, tuned: Tuned) -> Iterator[AutotuneChoice]:
     """What the autotuner timed of one kernel, and what it took."""
     operation = f"{tuned.kernel} {tuned.key}".strip()
     for n, (config, time) in enumerate(tuned.times_ms):
-        note = "no time is in the log" if time is None else None
+        note = "the log has no time" if time is None else None
         is_best = config == tuned.best
         yield AutotuneChoice(f"a{number}:{n}", operation, config, "triton", time, is_best, note)
 

@@ -71,20 +71,18 @@ class Damage:
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
         if self.foreign:
-            yield f"passed over: {plural(self.foreign, 'line')} of the log outside of any record"
+            yield f"skipped {plural(self.foreign, 'line')} outside any record"
         if self.unreadable:
-            yield f"{plural(self.unreadable, 'record')} could not be read, passed over"
+            yield f"skipped {plural(self.unreadable, 'unreadable record')}"
         if self.changed:
-            differ = "differs" if self.changed == 1 else "differ"
-            count = plural(self.changed, "payload")
-            yield f"{count} {differ} from what was written: lines are lost"
+            yield f"{plural(self.changed, 'payload')} with lost or changed lines"
         if self.oversized:
             size = f"{LARGEST >> 20} MiB"
-            yield f"{plural(self.oversized, 'payload')} of more than {size} left out"
+            yield f"skipped {plural(self.oversized, 'payload')} larger than {size}"
         if self.given_up:
             yield f"the rest of the log was not read: {self.given_up}"
         elif self.cut_off:
-            yield "the log ends inside of a record: the process was stopped, or still writes"
+            yield "the log ends within a record: the process was stopped or is still writing"
 
 
 def split_segments(
@@ -100,10 +98,10 @@ def split_segments(
         barren, whole = barren + len(block), whole + len(block)
         empty = bounds.barren if is_log else min(bounds.before, bounds.barren)
         if barren > (most := bounds.inside if is_inside else empty):
-            damage.given_up = f"{most >> 20} MiB in a row belong to no record"
+            damage.given_up = f"{most >> 20} MiB in a row have no record"
             return
         if whole > bounds.whole:
-            damage.given_up = f"it unpacks to more than {bounds.whole >> 20} MiB"
+            damage.given_up = f"it exceeds {bounds.whole >> 20} MiB unpacked"
             return
         starts = list(_HEADER.finditer(buffer))
         end = starts[-1].start() if starts else 0

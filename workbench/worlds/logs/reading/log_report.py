@@ -55,14 +55,14 @@ def log_files(path: str | PathLike[str]) -> list[Path]:
         files = [file for name in _NAMES for file in where.glob(name)]
         if not files:
             raise UsageError(
-                f"The folder {where} holds no trace log (*.log, *.log.gz). "
-                "Run the program with TORCH_TRACE set to a folder and read that one."
+                f"The folder {where} has no trace log (*.log, *.log.gz). "
+                "Run the program with TORCH_TRACE=FOLDER and read that folder."
             )
         return sorted(files, key=lambda file: (rank_in(file.name) or 0, file.name))
     if not where.is_file():
         raise UsageError(
-            f"There is no trace log {where}. Pass a file that torch wrote under TORCH_TRACE, "
-            "or the folder."
+            f"The trace log {where} does not exist. Pass a log that torch wrote under "
+            "TORCH_TRACE, or its folder."
         )
     return [where]
 
@@ -110,23 +110,23 @@ class Trace(Report):
     as_ranks: Callable[[Trace], LoggedRanks] | None = field(default=None, repr=False, compare=False)
 
     def session(self) -> ProgramRecord:
-        """The same as a session: what was compiled, again, why, and what was given up.
+        """Return the log as a session: compiles, recompiles with their reasons, fallbacks.
 
-        A log tells neither steps nor calls of compiled graphs, nor which earlier variant came
-        nearest; the notes of the session say so. Raises `UsageError` for a copy without its log.
+        A log has no steps, no calls of compiled graphs, and not the nearest earlier variant; the
+        notes of the session say so. Raises `UsageError` for a copy without its log.
         """
         if self.as_session is None:
-            raise UsageError("This is a copy without its log: read the log with wb.read_trace.")
+            raise UsageError("This copy has no log: read the log with wb.read_trace.")
         return self.as_session(self)
 
     def ranks(self) -> LoggedRanks:
-        """Where the ranks of the run differ in what they compiled, and what would hang.
+        """Compare what the ranks compiled, and find deadlocks.
 
-        Raises `UsageError` where the logs are not of several ranks, each of another one, and for a
-        copy without its logs.
+        Raises `UsageError` if there is not one log for each of several ranks, and for a copy
+        without its logs.
         """
         if self.as_ranks is None:
-            raise UsageError("This is a copy without its logs: read the folder with wb.read_trace.")
+            raise UsageError("This copy has no logs: read the folder with wb.read_trace.")
         return self.as_ranks(self)
 
     def __repr__(self) -> str:
@@ -141,11 +141,11 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     contents = [_content(file) for file in files]
     if not any(content.counts or content.strings for content in contents):
         if any(is_kernel_log(read_head(file)) for file in files):
-            raise UsageError(f"{path} is a log of tritonparse: wb.read_tritonparse opens it.")
+            raise UsageError(f"{path} is a tritonparse log: open it with wb.read_tritonparse.")
         raise UsageError(
-            f"{path} holds no record of torch's structured trace{_passed_over(contents)}. "
-            "Run the program with TORCH_TRACE=FOLDER and read that folder. What torch.profiler "
-            "wrote opens with wb.read_profile or `workbench profile`."
+            f"{path} has no record of torch's structured trace{_passed_over(contents)}. "
+            "Run the program with TORCH_TRACE=FOLDER and read that folder. Open a torch.profiler "
+            "trace with wb.read_profile or `workbench profile`."
         )
     labels = _labels(contents, files)
     if len(files) == 1:
@@ -234,8 +234,8 @@ def compare_ranks(
     if len(ranks) < 2 or None in ranks or max(ranks.values()) > 1:
         said = ", ".join("none" if r is None else str(r) for r in sorted(ranks, key=str))
         raise UsageError(
-            f"There is one log for each rank to compare, of at least two ranks. Of {len(contents)} "
-            f"read here the ranks are: {said}. Read the folder that TORCH_TRACE named for one run."
+            f"To compare ranks, pass one log per rank, of at least two ranks; {len(contents)} read "
+            f"here have the ranks {said}. Read the TORCH_TRACE folder of one run."
         )
     rank_of = {building.prefix(content): int(content.rank or 0) for content in contents}
     compiles: dict[str, list[Compile]] = defaultdict(list)

@@ -16,19 +16,16 @@ from workbench.worlds.logs.reading.content import LogContent
 from workbench.worlds.logs.reading.dynamo_texts import export_stops, functions, read_sizes, threads
 from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
-_NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
+_NEVER = "a trace log has no {}: compile with wb.aot_compile to record them"
 _NO_NODES = (
-    "the log does not say which nodes some of the generated kernels were made from, so that their "
-    "lines are not known: record it with INDUCTOR_PROVENANCE=1"
+    "the log has no graph nodes for some generated kernels, so their lines are unknown: record it "
+    "with INDUCTOR_PROVENANCE=1"
 )
-_QUOTED = (
-    "the files are not here, or have changed: only the lines that the log quotes are known, "
-    "others are shown as ⋮"
-)
-_LANES = "a log names no thread: phases that overlap stand on lanes of their own"
-_NO_PARTS = "what the keys of caches consist of is not read from logs"
-_FOREIGN = "the log holds programs that are not in Python; their kernels are not taken apart"
-_SIZES = "bytes are those of whole buffers; where the log does not tell a dtype, they are missing"
+_QUOTED = "the files are missing or have changed: lines that the log does not quote are shown as ⋮"
+_LANES = "a log has no threads: overlapping phases are on separate lanes"
+_NO_PARTS = "the parts of cache keys are not read from logs"
+_FOREIGN = "kernels of C++ programs are not split up"
+_SIZES = "bytes are those of whole buffers, and missing if the log has no dtype"
 _OPTIONS = (
     *("max_autotune", "max_autotune_gemm", "coordinate_descent_tuning", "freezing", "cpp_wrapper"),
     *("triton.cudagraphs", "fallback_random", "deterministic"),
@@ -48,20 +45,20 @@ def list_capabilities(
     """
     has_codes = any(content.codes for content in contents)
     for name, is_there, reason in (
-        ("graphs", any(c.graphs for c in contents), "the log holds no graph"),
+        ("graphs", any(c.graphs for c in contents), "the log has no graph"),
         ("breaks", True, None),
-        ("guards", any(c.guards for c in contents), "the log holds no guards"),
-        ("phases", any(c.marks for c in contents), "the log holds no timers"),
-        ("kernels", has_codes, "the log holds no generated program"),
+        ("guards", any(c.guards for c in contents), "the log has no guards"),
+        ("phases", any(c.marks for c in contents), "the log has no timers"),
+        ("kernels", has_codes, "the log has no generated code"),
         ("cache", True, None),
     ):
         yield Capability(name, is_there, None if is_there else reason)
     for name, what in (
         ("scheduler_nodes", "scheduler nodes"),
         ("fusion", "fusion decisions"),
-        ("kernel_lines", "map of the lines of kernels"),
-        ("autotune", "timings of the autotuner"),
-        ("cuda_graphs", "parts that become CUDA graphs"),
+        ("kernel_lines", "line maps of kernels"),
+        ("autotune", "autotuner timings"),
+        ("cuda_graphs", "CUDA graph partitions"),
     ):
         yield Capability(name, False, _NEVER.format(what))
     notes = (
@@ -128,7 +125,7 @@ def _notes(contents: Sequence[LogContent]) -> Iterator[str]:
         yield from (where + sentence for sentence in tell_losses(content))
         if content.unknown:
             kinds = ", ".join(sorted(content.unknown))
-            yield f"{where}records of kinds that are not known here, in report.extra: {kinds}"
+            yield f"{where}unknown kinds of records, in report.extra: {kinds}"
         yield from (where + sentence for sentence in _endings(content))
 
 
@@ -137,7 +134,7 @@ def tell_losses(content: LogContent) -> Iterator[str]:
     yield from content.damage.sentences()
     if unfinished := list_unfinished(content):
         name = named(functions([content]).get((content.label, unfinished[0]), ""))
-        yield f"{_listed(unfinished)} of {name} does not end in this log"
+        yield f"the log ends before {_listed(unfinished)} of {name} does"
 
 
 def list_unfinished(content: LogContent) -> list[str]:
@@ -154,7 +151,7 @@ def _endings(content: LogContent) -> Iterator[str]:
         if row.get("fail_type") and compile_id is not None and compile_id not in failed:
             given_up.setdefault(named(str(row.get("co_name", ""))), []).append(str(compile_id))
     for name, ids in given_up.items():
-        yield f"{name} was left to Python in {_listed(ids)}"
+        yield f"Dynamo skipped {name} in {_listed(ids)}"
 
 
 def _listed(ids: list[str]) -> str:

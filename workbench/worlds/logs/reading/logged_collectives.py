@@ -16,7 +16,7 @@ _NODE = re.compile(r"_c10d_functional\.(\w+?)_?(?:\.|$)")
 _TEXT = re.compile(r"'(\w+)'")
 _WAIT = "wait_tensor"
 _NAME = re.compile(r"""(?:group_name\s*=\s*)?(["'])(.*)\1""")
-_UNMODELLED = "a log does not tell which ranks the group has"
+_UNMODELLED = "a log does not have the ranks of the group"
 
 
 def list_collectives(

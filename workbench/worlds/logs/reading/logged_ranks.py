@@ -25,8 +25,8 @@ DEFAULT_GROUP = "0"
 torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
 """
 _NO_END = (
-    "Torch does not mark the end of a log: what a process compiled after the last record of its "
-    "log is not known."
+    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
+    "was cut off."
 )
 _MOST_TOLD = 4
 _LONGER = 2.0  # times as long as the other ranks, and by a second: the others wait in a collective
@@ -54,19 +54,19 @@ class RankCompile:
     shortest_s: float = number(
         "Shortest",
         "s",
-        "Of the ranks that compiled it",
+        "Minimum over the ranks that compiled it",
         source="measured",
-        meaning="Seconds of the rank that compiled it in the shortest time.",
+        meaning="Compile time of the fastest rank, in seconds.",
     )
     longest_s: float = number(
         "Longest",
         "s",
-        "Of the ranks that compiled it",
+        "Maximum over the ranks that compiled it",
         source="measured",
-        meaning="Seconds of the rank that compiled it in the longest time.",
+        meaning="Compile time of the slowest rank, in seconds.",
     )
     collectives: int | None = number(
-        "Collectives", meaning="How many its programs start; None where no log has a program."
+        "Collectives", meaning="Collectives in its generated code; None if no log has the code."
     )
     unknown: tuple[int, ...] = ()  # whose logs do not have it, and are not whole
 
@@ -116,14 +116,13 @@ class LoggedProgram:
 
 @dataclass(frozen=True, repr=False)
 class LoggedRanks(Presented):
-    """Where the processes of one run differ in what they compiled, by their logs.
+    """Differences between the ranks of one run in what they compiled, from their logs.
 
-    Nothing is known of ranks without a log, and of what a program calls outside its graphs, as
-    DDP's own collectives. `order` compares the collectives of compiles of the same id, for each
-    group, the first rank with each other one. `lacks` says by rank why a log is not whole: what
-    such a log does not have is not known, and no difference; `unsure_starts` are those that differ
-    by collectives which one of their logs may have lost, `partly` the compiles of which every log
-    may lack something.
+    Ranks without a log are unknown, and so are calls outside graphs, such as DDP's collectives.
+    `order` compares the collectives of compiles with the same id, for each group, the first rank
+    with every other. `lacks` has by rank the reasons why a log is incomplete: what such a log does
+    not have is not known, and not a difference. `unsure_starts` differ by collectives that one of
+    their logs may have lost; every log of the compiles in `partly` may lack something.
     """
 
     name: str
@@ -137,15 +136,15 @@ class LoggedRanks(Presented):
 
     @property
     def hangs(self) -> tuple[str, ...]:
-        """A sentence for each pair of ranks of which one would wait for the other."""
+        """A sentence for each pair of ranks that would deadlock."""
         return tuple(row.note for row in self.order if row.note)
 
     @property
     def is_same(self) -> bool | None:
-        """Whether all ranks compiled the same, as far as the logs have code of it.
+        """Whether all ranks compiled the same, as far as the logs have its code.
 
-        None where nothing differs, and a log is not whole. One that was cut off between two
-        compiles looks whole: torch writes no mark of its end.
+        None if nothing differs but a log is incomplete. A log that was cut off between two
+        compiles looks complete: torch does not mark its end.
         """
         if any(row.without or len(row.programs) > 1 for row in self.compiles):
             return False
@@ -153,14 +152,14 @@ class LoggedRanks(Presented):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What matters of it in plain words: what would hang, what differs, who waited."""
+        """The findings in sentences: deadlocks, differences, ranks that waited."""
         return tuple(_tell(self))
 
     @checked
     def frame(self, name: str = "compiles") -> pandas.DataFrame:
-        """The table "compiles", or "order"; raises `UsageError` for another name."""
+        """Return the table "compiles" or "order"; raises `UsageError` for another name."""
         if name not in ("compiles", "order"):
-            raise UsageError(f"There is no table {name!r}: ask for compiles or order.")
+            raise UsageError(f"Unknown table {name!r}: pass 'compiles' or 'order'.")
         if name == "order":
             return presenter().rows_frame(self.order, CollectiveOrder)
         return presenter().rows_frame(self.compiles, RankCompile)
@@ -388,11 +387,11 @@ def _tell(logs: LoggedRanks) -> Iterator[str]:
         whole = [row for row in compared if row.compile_id not in logs.partly]
         if whole:
             same = plural(len(whole), "program")
-            yield f"{who} compiled the same {same}, as far as their logs reach."
+            yield f"{who} compiled the same {same}, as far as their logs go."
         if left := len(compared) - len(whole):
             yield (
-                f"{who} agree in what their logs have of {plural(left, 'program')}: the rest of "
-                f"{'it' if left == 1 else 'them'} is not known."
+                f"{who} agree in the logged part of {plural(left, 'program')}; the rest is "
+                "not known."
             )
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)
@@ -403,13 +402,13 @@ def _tell(logs: LoggedRanks) -> Iterator[str]:
     yield from _tell_uncompared(logs)
     if count := len(logs.unsure_groups):
         yield (
-            f"Not compared: {plural(count, 'group')} with the ranks that start nothing in "
-            f"{'it' if count == 1 else 'them'}: a log does not tell which ranks a group has."
+            f"{plural(count, 'group')} not compared with ranks that start no collective in "
+            f"{'it' if count == 1 else 'them'}: a log does not have the ranks of a group."
         )
     alike = [row for row in logs.order if not row.note]
     if alike and not logs.hangs:
         count = sum(row.collectives for row in alike)
-        yield f"Collectives come in the same order on the ranks of each group: {count} compared."
+        yield f"All ranks of each group start collectives in the same order ({count} compared)."
     is_like = not apart and any(row.compile_id not in logs.partly for row in compared)
     if is_like or any(row.without for row in apart):
         yield _NO_END
@@ -418,7 +417,7 @@ def _tell(logs: LoggedRanks) -> Iterator[str]:
 def _tell_lacks(logs: LoggedRanks) -> Iterator[str]:
     """Which log is not whole and why, and what is not known for it."""
     for rank, reasons in logs.lacks.items():
-        yield f"The log of rank {rank} is not whole: {'; '.join(reasons)}."
+        yield f"The log of rank {rank} is incomplete: {'; '.join(reasons)}."
     missing: dict[tuple[int, ...], list[str]] = {}
     for row in logs.compiles:
         if row.unknown:
@@ -440,7 +439,7 @@ def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
             why = f" ({row.cache})" if ":" in row.cache else ""
             yield (
                 f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
-                "whoever is done first waits in its next collective."
+                "the faster rank waits in its next collective."
             )
 
 
@@ -450,7 +449,7 @@ def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
         for rank, id in zip(row.ranks, row.ids, strict=True):
             if id != row.compile_id:
                 yield (
-                    f"Ids are not the same on all ranks: {_name(row)} of rank {row.ranks[0]} is "
+                    f"Compile ids differ between ranks: {_name(row)} of rank {row.ranks[0]} is "
                     f"{id} on rank {rank}."
                 )
                 return
@@ -459,13 +458,13 @@ def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
 def _tell_uncompared(logs: LoggedRanks) -> Iterator[str]:
     compared = [row for row in logs.compiles if row.programs]
     if count := len(logs.compiles) - len(compared):
-        yield f"Not compared: {plural(count, 'compile')} of which no log has code."
+        yield f"Not compared: {plural(count, 'compile')} without code in any log."
     lost = {
         rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
     }
     for rank, row in lost.items():
         why = "may have lost code" if rank in logs.lacks else "has no code"
-        yield f"Not compared: rank {rank} in {_name(row)}, of which its log {why}."
+        yield f"Not compared: rank {rank} in {_name(row)}, whose log {why}."
 
 
 def _is_compared(row: RankCompile) -> bool:
@@ -480,7 +479,7 @@ def _explain(row: RankCompile) -> str:
         sentences.append(f"{have} compiled {_name(row)}, {lack} did not.")
     if len(row.programs) > 1:
         kinds = "; ".join(_name_ranks(same).lower() for same in row.programs)
-        sentences.append(f"{_name(row)} became {len(row.programs)} different programs: {kinds}.")
+        sentences.append(f"{_name(row)} has {len(row.programs)} different programs: {kinds}.")
     return " ".join(sentences)
 
 

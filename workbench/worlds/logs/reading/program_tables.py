@@ -24,9 +24,9 @@ from workbench.worlds.logs.reading.dynamo_texts import name_begun
 from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
 _MISSING = (
-    ("steps", "a log does not tell them, everything counts as step 0"),
-    ("calls of compiled graphs", "a log does not tell them"),
-    ("reports of single compiles", "the report of the log holds all of them"),
+    ("steps", "a log has none: everything counts as step 0"),
+    ("calls of compiled graphs", "a log has none"),
+    ("reports of single compiles", "the report of the log covers all of them"),
 )
 _GIVEN_UP = {"skipped": "always", "limit": "new variants"}
 
@@ -52,7 +52,7 @@ def build_program_record(
     }
     header = ProgramHeader(
         environment=report.environment,
-        capture="of a log",
+        capture="trace log",
         began_at=_find_begin(contents),
         wall_s=max((row.at_s + row.total_s for row in compiles), default=0.0),
         events=len(compiles),

@@ -48,7 +48,7 @@ def build_document(ranks: LoggedRanks) -> Document:
         *(Sentence(words, "muted") for words in others),
         Table("Compiles", _COMPILES, rows, ".frame()", is_open=True),
         Table(
-            "Collectives that do not match",
+            "Mismatched collectives",
             ORDER_COLUMNS,
             order,
             ".frame('order')",

@@ -81,8 +81,8 @@ def find_attention_by_hand(
         kind="attention",
         title="Use scaled_dot_product_attention",
         why=(
-            f"Attention is written as product, softmax and product: {plural(found, 'time')}. Each "
-            "writes all scores and the next one reads them; one kernel keeps them on the chip."
+            f"Attention is written as matmul, softmax, matmul ({plural(found, 'time')}). Each "
+            "writes all scores to memory for the next; a fused kernel keeps them on chip."
         ),
         code="torch.nn.functional.scaled_dot_product_attention(q, k, v)",
         of_us=us,
@@ -116,8 +116,8 @@ def find_old_attention(kernels: Sequence[ProfiledKernel], gpu: Gpu) -> Iterator[
         return
     yield ProfileOpportunity(
         kind="attention",
-        title=f"Use an attention kernel that was written for {gpu.architecture}",
-        why=f"These kernels were written for {old[0].read.architecture}, which is an older one.",
+        title=f"Use an attention kernel for {gpu.architecture}",
+        why=f"These kernels were written for {old[0].read.architecture}, an older architecture.",
         code="with torch.nn.attention.sdpa_kernel(SDPBackend.CUDNN_ATTENTION): …",
         of_us=sum(each.row.time_us for each in old),
         kernels=tuple(each.row.id for each in old),
@@ -194,18 +194,17 @@ def find_chains(
 
 def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> str:
     said = (
-        "By their sizes each kernel reads what the one before it wrote. Fused, "
-        f"{plural(launched, 'launch', 'launches')} go away"
+        "Judging by sizes, each kernel reads the previous one's output. Fusion removes "
+        f"{plural(launched, 'launch', 'launches')}"
     )
     if not known:
-        return f"{said}; the shapes were not recorded, so that the bytes are not known."
+        return f"{said}; the bytes are unknown because shapes were not recorded."
     saved = number_text(sum(chain.calls * chain.saved for chain in known), "bytes")
     of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
-    more = "" if is_all_known else ", of the chains whose bytes are known"
+    more = "" if is_all_known else " (only chains with known sizes)"
     return (
-        f"{said}, and up to {saved} of {of} are neither written nor read{more}. The range, by a "
-        "model: the reads that no cache can hold, at the full bandwidth, and all that is above "
-        "the bound of what is left."
+        f"{said} and up to {saved} of {of} of traffic{more}. Modelled range: from reads too large "
+        "for L2, at full bandwidth, to all time above the bound of the fused kernel."
     )
 
 

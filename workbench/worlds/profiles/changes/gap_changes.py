@@ -18,37 +18,37 @@ _CURES = {
     "data loading": ProfileOpportunity(
         "data loading",
         "Load the next batch while this one runs",
-        "The device has nothing to do while the CPU makes the batch.",
+        "The device is idle while the CPU prepares the batch.",
         "DataLoader(…, num_workers=4, pin_memory=True)",
     ),
     "memcpy": ProfileOpportunity(
         "copies",
-        "Copy from pinned memory, beside the computation",
-        "The device waits for a copy from memory that is not pinned.",
+        "Copy from pinned memory, overlapped with compute",
+        "The device waits for a copy from pageable memory.",
         "x = x.pin_memory().to(device, non_blocking=True)",
     ),
     "first launch": ProfileOpportunity(
         "first launch",
-        "Warm up before you profile, and before you serve",
-        "The driver loads the code of a kernel when it is first launched: once in a process.",
+        "Warm up before profiling and serving",
+        "The driver loads a kernel's code at its first launch in a process.",
         "schedule(wait=1, warmup=3, active=3)  # run every shape once before the first request",
     ),
     "Python": ProfileOpportunity(
         "Python",
         "Do less in Python between launches",
-        "The device waits while the CPU runs code outside of torch's operators.",
-        "move it out of the step, or into a thread or a process of its own",
+        "The device waits while the CPU runs code outside torch operators.",
+        "move it out of the step, or into a separate thread or process",
     ),
     "another process": ProfileOpportunity(
         "another process",
-        "Do not wait for another thread or process",
-        "The CPU waits in a queue, a lock or a pipe before it launches.",
+        "Avoid waiting for another thread or process",
+        "The CPU waits for a queue, lock or pipe before it launches.",
         "fill the queue ahead, or fetch the next item while the device works",
     ),
     "allocation": ProfileOpportunity(
         "allocation",
-        "Keep the allocator from asking the driver",
-        "Asking the driver for memory, or giving it back, stops what is launched meanwhile.",
+        "Keep the allocator from calling the driver",
+        "Driver calls that allocate or free memory delay other launches.",
         "PYTORCH_ALLOC_CONF=expandable_segments:True",
     ),
 }
@@ -97,13 +97,12 @@ def _find_synchronisations(parts: Parts, least: str) -> Iterator[ProfileOpportun
         where = f" at `{line}`" if line else ""
         yield ProfileOpportunity(
             kind="synchronisation",
-            title=f"Do not wait for the device{where}",
+            title=f"Avoid waiting for the device{where}",
             why=(
-                "The CPU reads a value of the device (`.item()`, `.tolist()`, `nonzero`, a copy to "
-                "the CPU), and launches the next kernel only then: "
-                f"{least}{plural(len(own), 'time')} in this profile. The device is idle "
-                "until that arrives. How much of it stays idle without the wait, the profile "
-                "cannot tell."
+                "The CPU reads a device value (`.item()`, `.tolist()`, `nonzero`, a copy to the "
+                f"CPU) before it launches the next kernel: {least}{plural(len(own), 'time')} in "
+                "this profile. The device is idle meanwhile. The profile does not show how much "
+                "idle time would remain without the wait."
             ),
             code="keep the value on the device: torch.where, index_select, a mask",
             of_us=of_us,
@@ -144,9 +143,9 @@ def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[Pr
         kind="launches",
         title=f"Record a CUDA graph: {least}{plural(len(places), 'short gap')}",
         why=(
-            f"{sum(each.calls for each in launches):,} launches, one after the other. A graph is "
-            "launched once, and the device goes from kernel to kernel by itself. It needs sizes "
-            "that stay the same, and no waiting for the device inside."
+            f"{sum(each.calls for each in launches):,} launches, one after the other. A CUDA graph "
+            "is launched once and runs its kernels without the CPU. It needs static shapes, and "
+            "no waiting for the device inside."
         ),
         code='torch.compile(model, mode="reduce-overhead")',
         of_us=of_us,
@@ -167,15 +166,15 @@ def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
     enough = of_us <= hiding_us
     yield ProfileOpportunity(
         kind="collectives",
-        title="Hide collectives behind computation",
+        title="Overlap collectives with compute",
         why=(
-            f"{plural(len({each.name for each in own}), 'kind')} of collectives, during which no "
-            "other kernel runs. It includes waiting for slower ranks, which overlap does not mend."
+            f"{plural(len({each.name for each in own}), 'kind')} of collectives run while no other "
+            "kernel does. Part of it may be waiting for slower ranks, which overlap does not fix."
             + (
                 ""
                 if enough
-                else f" The other work, {number_text(hiding_us * 1e-6, 'seconds')} that hides "
-                "none yet, is shorter: it can hide no more."
+                else f" Only {number_text(hiding_us * 1e-6, 'seconds')} of other work can still be "
+                "overlapped."
             )
         ),
         code="DistributedDataParallel(model, bucket_cap_mb=…), or prefetch in FSDP",

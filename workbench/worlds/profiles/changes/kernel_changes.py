@@ -43,12 +43,11 @@ def _find_odd_sizes(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpport
             kind="sizes",
             title=f"Pad {size:,} to {padded:,}{where}",
             why=(
-                f"Rows of {size:,} values do not begin at multiples of {_WHOLE} bytes, so that a "
-                f"kernel which loads {plural(aligned, 'value')} at a time was taken "
-                f"(align{aligned}). The range: what other products of this profile reach of their "
-                "bound, the worst of them and the median."
+                f"Rows of {size:,} values are not aligned to {_WHOLE} bytes, so the kernel loads "
+                f"{plural(aligned, 'value')} at a time (align{aligned}). Range: the part of their "
+                "bound that other matmuls of this profile reach, worst to median."
             ),
-            code=f"torch.nn.functional.pad(x, …)  # {size} to {padded}, cut after it",
+            code=f"torch.nn.functional.pad(x, …)  # {size} to {padded}, then slice the result",
             of_us=sum(kernel.row.time_us for kernel in own),
             least_us=sum(least for least, _ in known) if known else None,
             most_us=sum(most for _, most in known) if known else None,
@@ -118,12 +117,12 @@ def _find_full_precision(
     most = of_us * (1 - slower / faster) if bounds and faster > slower else None
     yield ProfileOpportunity(
         kind="precision",
-        title=f"Let {plural(len(full), 'float32 product')} use TF32",
+        title=f"Use TF32 for {plural(len(full), 'float32 matmul')}",
         why=(
-            "They run without matrix units. TF32 keeps the range of float32 and 10 bits of its "
-            f"fraction; the {gpu.title} computes it at {faster / slower:.0f} times the rate."
+            "They run without Tensor Cores. TF32 has the range of float32 and a 10-bit mantissa; "
+            f"the {gpu.title} computes it at {faster / slower:.0f} times the rate."
             if slower
-            else "They run without matrix units."
+            else "They run without Tensor Cores."
         ),
         code='torch.set_float32_matmul_precision("high")',
         of_us=of_us,
@@ -145,8 +144,8 @@ def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportun
         kind="layout",
         title="Keep images in channels_last",
         why=(
-            f"{plural(sum(each.row.calls for each in turned), 'call')} only turn a layout into "
-            "the one that a convolution wants. Those of weights may stay."
+            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only converted to "
+            "the layout that a convolution wants. Those for weights may remain."
         ),
         code="model, x = (each.to(memory_format=torch.channels_last) for each in (model, x))",
         of_us=of_us,
@@ -175,10 +174,10 @@ def _find_small_batches(
     rows = max(min(each.work.product[1:3]) for each in small if each.work.product)
     yield ProfileOpportunity(
         kind="small batch",
-        title=f"Take more rows at a time than {rows}",
+        title=f"Process more than {plural(rows, 'row')} at a time",
         why=(
-            "These products read all of their weights for so few rows: more rows take hardly "
-            "longer. It saves time for each row, not for a call."
+            "These matmuls read all their weights for few rows, so more rows take hardly longer. "
+            "This saves time per row, not per call."
         ),
         of_us=of_us,
         kernels=tuple(each.row.id for each in small),

@@ -1,7 +1,7 @@
 """A profile beside another record: the kernels of a report by their hash, two profiles."""
 
 DOORS = {
-    "profiled_report": "A report with the times that its kernels took in a profile.",
-    "profile_difference": "What became faster or slower between two profiles.",
+    "profiled_report": "A report with the times of its kernels in a profile.",
+    "profile_difference": "Two profiles compared: faster and slower work.",
 }
 """What other rooms import of this one."""

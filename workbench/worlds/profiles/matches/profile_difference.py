@@ -90,11 +90,11 @@ class OneSided:
 
 
 class ProfileDiff(Presented):
-    """What differs between two profiles, in µs on the device.
+    """Differences between two profiles, in µs of device time.
 
-    `frame()` has the quantities of the whole, `frame("modules")` and `frame("operators")` the
-    parts, those that differ most first, `frame("kernels")` the kernels that ran in one of them
-    only. Where both have steps of the profiler, all is of one step.
+    `frame()` has the totals. `frame("modules")` and `frame("operators")` have the parts, the
+    largest difference first. `frame("kernels")` has the kernels that ran in only one of them. If
+    both have profiler steps, everything is per step.
     """
 
     def __init__(
@@ -114,10 +114,13 @@ class ProfileDiff(Presented):
 
     @checked
     def frame(self, name: str = "whole") -> pandas.DataFrame:
-        """`whole`, `modules`, `operators`, `kernels`; raises `UsageError` for another name."""
+        """Return one table: `whole`, `modules`, `operators` or `kernels`.
+
+        Raises `UsageError` for another name.
+        """
         if name not in self.tables:
             known = ", ".join(self.tables)
-            raise UsageError(f"Two profiles have no table {name!r}: they have {known}.")
+            raise UsageError(f"A profile difference has no table {name!r}: it has {known}.")
         table = self.tables[name]
         return presenter().rows_frame(table, table.row_type)
 
@@ -138,7 +141,7 @@ class ProfileDiff(Presented):
 
     @property
     def sentence(self) -> str:
-        """How long both took, where the largest difference is, and that it is no verdict."""
+        """Both times, the largest difference, and that there is no verdict."""
         whole = self.changes[0]
         share = (
             f" ({format_change(whole.b / whole.a - 1)})" if whole.a and whole.a != whole.b else ""
@@ -146,7 +149,7 @@ class ProfileDiff(Presented):
         pieces = [f"{whole.words}{share} {whole.what}"]
         if self.modules and self.modules[0].difference_us:
             most = self.modules[0]
-            where = most.module.rpartition(".")[2] or "what is outside of modules"
+            where = most.module.rpartition(".")[2] or "outside modules"
             if most.a_us and most.b_us:
                 times = f"{_us(most.a_us)} → {_us(most.b_us)}"
             else:
@@ -157,14 +160,14 @@ class ProfileDiff(Presented):
             f"{side}"
             for side, on_cpu in zip("ab", self._on_cpu, strict=True)
         ]
-        return f"{'; '.join((*pieces, *counts))}. Not taken in turn, so without a verdict."
+        return f"{'; '.join((*pieces, *counts))}. Not interleaved, so no verdict."
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentence, the quantities and modules that differ most; none where nothing does."""
+        """The sentence, then the largest differences; empty if nothing differs."""
         whole = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
         parts = (
-            f"{one.module or 'outside of modules'}: {_us(one.a_us)} → {_us(one.b_us)}, "
+            f"{one.module or 'outside modules'}: {_us(one.a_us)} → {_us(one.b_us)}, "
             f"{one.a_kernels:,.0f} → {one.b_kernels:,.0f} {self.what}s"
             for one in self.modules[:_MOST]
             if one.difference_us
@@ -175,7 +178,7 @@ class ProfileDiff(Presented):
     def __repr__(self) -> str:
         """What differs; the two were not measured in turn."""
         a, b = self.names
-        head = f"ProfileDiff({a} → {b}); not taken in turn, so without a verdict"
+        head = f"ProfileDiff({a} → {b}); not interleaved, so no verdict"
         return "\n".join((head, *(f"  {sentence}" for sentence in self.sentences[1:])))
 
     def _ipython_display_(self) -> None:
@@ -215,7 +218,7 @@ def compare_profiles(
     )
     notes = [f"{side}: {note}" for side, each in (("a", a), ("b", b)) for note in each.header.notes]
     if a.header.on_cpu != b.header.on_cpu:
-        notes.insert(0, "One of them has no work of a GPU: times of its operators are the CPU's.")
+        notes.insert(0, "One profile has no GPU work: its times are those of CPU operators.")
     return ProfileDiff(
         names or (_name(a), _name(b)),
         _compare_whole(a, b, of_one),

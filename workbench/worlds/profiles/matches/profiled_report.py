@@ -47,16 +47,16 @@ def add_profile(report: Report, profile: RunProfile) -> Report:
     """
     if not isinstance(profile, RunProfile):
         raise UsageError(
-            f"profile: expected what wb.read_profile gives, got {type(profile).__name__}."
+            f"profile: expected the result of wb.read_profile, got {type(profile).__name__}."
         )
     profile = profile.of_own_rank()
     rows = {row.id: row for row in profile.tables["kernels"]}
     times = _time_generated(report, profile, rows)
     if not times:
         raise UsageError(
-            f"None of the {plural(sum(map(_is_generated, report.kernels)), 'generated kernel')} of "
-            f"this report ran in {profile.header.source or 'the profile'}: it was taken of another "
-            "program, or of another compile. torch.profiler names kernels by their source."
+            f"{profile.header.source or 'The profile'} is of another program or compile: it ran "
+            f"none of the {plural(sum(map(_is_generated, report.kernels)), 'generated kernel')}. "
+            "Kernels are matched by the hash of their source."
         )
     for own, calls in _match_library_calls(report, profile, rows):
         times |= _share_out(own, [call.us for call in calls])

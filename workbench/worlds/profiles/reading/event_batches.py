@@ -24,12 +24,12 @@ _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(?P<lone>u[dD][89a-fA-F]\w\w)|.)", re.DOTALL
 )
 _FOREIGN = {
-    b"SQLite": "an SQLite database, as Nsight Systems exports them",
+    b"SQLite": "a SQLite database, such as an Nsight Systems export",
     b"PK": "a zip file",
-    b"\x80": "a pickle, as torch.cuda.memory writes its snapshots",
-    b"\x89PNG": "a picture",
+    b"\x80": "a pickle, such as a torch.cuda.memory snapshot",
+    b"\x89PNG": "an image",
     b"\x7fELF": "a program",
-    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
+    b"\x28\xb5\x2f\xfd": "a zstd-compressed file",
 }
 """What begins so, in words."""
 _LIST_OF_OTHERS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*(?:[^\s{\]]|\]\s*,)")  # events are objects
@@ -73,14 +73,14 @@ class EventBatches:
             self.events += len(batch)
             yield batch
             if self.events > MOST_EVENTS:
-                self.given_up = f"it has more than {MOST_EVENTS:,} events, which are not read"
+                self.given_up = f"it has more than {MOST_EVENTS:,} events"
                 return
             if self._is_hopeless():
                 self.given_up = "most of its entries are not events"
                 return
         self.given_up = self._stream.given_up or self.given_up
         if not has_ended and not self.given_up and not self._is_list:
-            self.given_up = "it ends in the middle of its events"
+            self.given_up = "its list of events is cut off"
         if has_ended:
             self._read_tail()
 
@@ -127,23 +127,23 @@ class EventBatches:
             return f"{name} has no event: {self._stream.given_up}. Get the file again."
         for sign, what in _FOREIGN.items():
             if start.startswith(sign):
-                return f"{name} is {what}, no trace of torch.profiler (*.json, *.json.gz)."
+                return f"{name} is {what}, not a torch.profiler trace (*.json, *.json.gz)."
         if not self._buffer:
             return f"{name} is empty: the copy was cut short. Get the file again."
         if not start.strip():
-            return f"{name} begins with white space and has no event: it is no trace."
+            return f"{name} is not a trace: it starts with white space and has no event."
         found = find_foreign_text(start)
         if found is not None:
             return f"{name} is {found.what}: {found.how}"
         if b'"schema"' in start:
             return (
-                f"{name} is a record of the workbench, no trace: open it with wb.Report.load, a "
-                "profile with wb.RunProfile.load."
+                f"{name} is an aot-workbench file, not a trace: open a report with "
+                "wb.Report.load, a profile with wb.RunProfile.load."
             )
         if b'"event_type"' in start:
-            return f"{name} is a log of tritonparse: wb.read_tritonparse opens it."
+            return f"{name} is a tritonparse log: open it with wb.read_tritonparse."
         return (
-            f"{name} is no trace: it has no list of traceEvents. Write one with torch.profiler: "
+            f"{name} is not a trace: it has no traceEvents list. Write one with torch.profiler: "
             "prof.export_chrome_trace('trace.json.gz')."
         )
 

@@ -103,7 +103,7 @@ def make_columns(columns: Mapping[str, Sequence[Any] | Numbers]) -> dict[str, Nu
         for name, values in columns.items()
     }
     if any(values.ndim != 1 for values in made.values()):  # numpy takes lists of one length
-        raise ValueError("a list in the place of a number")
+        raise ValueError("a list instead of a number")
     return made
 
 

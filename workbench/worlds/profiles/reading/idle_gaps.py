@@ -123,7 +123,7 @@ def _join(causes: list[_Part], duration: float) -> str:
     others = [f"{each.cause} {_say(each.us)}" for each in causes[1:] if each.us > _SAID * duration]
     if not others:
         return causes[0].why
-    return f"{causes[0].why}; of the rest: {', '.join(others)}"
+    return f"{causes[0].why}; also {', '.join(others)}"
 
 
 def _say(us: float) -> str:
@@ -149,15 +149,13 @@ class _GapReader:
         tail = float(self.parts.tail[at])
         if not self.has_launch[at]:
             whole = float(self.parts.synchronisation[at]) + tail
-            return [
-                _Part("unknown", whole, "the launch of what follows is not in the profile", line)
-            ]
+            return [_Part("unknown", whole, "the next launch is not in the profile", line)]
         found = self._read_host(at, line) if self.is_late[at] else []
         said = sum(part.us for part in found)
         if not found or tail > max(_LATENCY, _MOST_OF_IT * (said + tail)):
             found.append(self._read_tail(at, line, tail, is_late=bool(found)))
         elif tail > _LATENCY:
-            found.append(_Part("unknown", tail, "the kernel began late", line))
+            found.append(_Part("unknown", tail, "the kernel started late", line))
         elif tail > 0:  # what any launch takes until its kernel runs: the cause of the late launch
             largest = max(range(len(found)), key=lambda place: found[place].us)
             part = found[largest]
@@ -170,19 +168,16 @@ class _GapReader:
             tail += self._sum_host(at)
         if tail <= _LATENCY:
             if self.beside_collective[at]:
-                return _Part("collective", tail, "between a collective and its neighbour", line)
+                return _Part("collective", tail, "next to a collective", line)
             return _Part("between kernels", tail, "launched in time", line)
-        early = f"launched {_say(tail)} before it began"
+        early = f"launched {_say(tail)} before it started"
         if self.unlaunched[at] > _MOST_OF_IT * tail:
-            why = f"{early}: work ran meanwhile that was launched before the profile began"
+            why = f"{early}: work launched before the profile was still running"
             return _Part("another stream", tail, why, line)
         if self.waits_for_event[at]:
-            why = (
-                f"{early}: its stream waited for an event of another stream, "
-                "whose work is not in the profile"
-            )
+            why = f"{early}: its stream waited for another stream, whose work is not in the profile"
             return _Part("another stream", tail, why, line)
-        why = f"{early}: it waited for something else that is not in the profile"
+        why = f"{early}: the launch was not the cause, and the profile shows no other"
         return _Part("unknown", tail, why, line)
 
     def _sum_host(self, at: int) -> float:
@@ -232,7 +227,7 @@ class _GapReader:
             (
                 "first launch",
                 first,
-                f"a kernel was launched for the first time, and its code loaded for {_say(first)}",
+                f"the first launch of a kernel loaded its code for {_say(first)}",
             ),
             (
                 "allocation",
@@ -244,13 +239,13 @@ class _GapReader:
                 float(each.memcpy[at]),
                 f"the CPU was copying for {_say(float(each.memcpy[at]))}",
             ),
-            ("unknown", stuck, f"{call} took {_say(stuck)}: the profile does not say for what"),
+            ("unknown", stuck, f"{call} took {_say(stuck)} for an unknown reason"),
             ("launch", launch * kept, f"the CPU launched it {late} after the device was free"),
             (
                 "Python",
                 python * kept,
                 f"the CPU launched it {late} after the device was free, "
-                f"and was outside torch's operators for {_say(python * kept)}",
+                f"and was outside torch operators for {_say(python * kept)}",
             ),
         ]
         found += [_Part(cause, us, why, line) for cause, us, why in told if us > 0]

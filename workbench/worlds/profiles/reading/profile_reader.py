@@ -49,7 +49,7 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
     files = sorted(file for name in _NAMES for file in where.glob(name))[:_MOST_FILES]
     if not files:
         raise UsageError(
-            f"The folder {where} holds no trace (*.json, *.json.gz). Write one for each rank with "
+            f"The folder {where} has no trace (*.json, *.json.gz). Write one per rank with "
             "prof.export_chrome_trace(f'rank{rank}.json.gz') and read the folder."
         )
     parts, refused = [], []
@@ -59,7 +59,7 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
         except ArtifactError as error:
             refused.append(str(error))
     if not parts:
-        raise ArtifactError(f"The folder {where} holds no trace that can be read: {refused[0]}")
+        raise ArtifactError(f"The folder {where} has no readable trace: {refused[0]}")
     return _add_changes(RunProfile(*join_ranks(where.name, parts, refused)))
 
 
@@ -84,9 +84,7 @@ def read_trace_file(
         take_operators_as_work(trace)
     work = DeviceWork(trace)
     if not len(work):
-        raise ArtifactError(
-            f"{path.name} is damaged: none of its events on the device can be used."
-        )
+        raise ArtifactError(f"{path.name} is damaged: none of its device events is usable.")
     spans = columns.host if on_cpu else work.events
     busy = Busy.of(spans["start"], spans.end)
     total = float(busy.end[-1] - busy.start[0])
@@ -200,37 +198,37 @@ def explain_no_profile(name: str, batches: EventBatches, columns: TraceColumns) 
     events = batches.events
     how = "Write one with torch.profiler: prof.export_chrome_trace('trace.json.gz')."
     if any(process.startswith(_JAX) for process in columns.processes):
-        return f"{name} is a trace of JAX (XLA), not of torch.profiler. {how}"
+        return f"{name} is a JAX (XLA) trace, not a torch.profiler trace. {how}"
     if not events and batches.given_up:
-        return f"{name} has no whole event: {batches.given_up}. Get the file again."
+        return f"{name} has no complete event: {batches.given_up}. Get the file again."
     if not events:
-        return f"{name} is a trace without a single event. {how}"
+        return f"{name} is a trace without events. {how}"
     if len(columns.runtime) or len(columns.python):
         return (
-            f"{name} has neither work of a GPU nor operators of the CPU, only calls of the driver "
-            f"or of Python. {_ACTIVITIES[:1].upper()}{_ACTIVITIES[1:]}."
+            f"{name} has no GPU work and no CPU operators, only driver or Python calls. "
+            f"{_ACTIVITIES[:1].upper()}{_ACTIVITIES[1:]}."
         )
     if columns.damaged == events and columns.categories:
         return (
-            f"{name} is damaged: what it says of its {plural(events, 'event')} cannot be read, "
-            "such as their times. Get the file again."
+            f"{name} is damaged: fields of its {plural(events, 'event')}, such as their times, "
+            "cannot be read. Get the file again."
         )
     known = [category for category, _ in columns.categories.most_common(4) if category]
     of = f" (its categories: {', '.join(known)})" if known else ""
     if batches.given_up:
-        return f"{name} is no trace of torch.profiler: {batches.given_up}. {how}"
-    return f"{name} holds {plural(events, 'event')}, none of them torch.profiler's{of}. {how}"
+        return f"{name} is not a torch.profiler trace: {batches.given_up}. {how}"
+    return f"{name} has {plural(events, 'event')}, but none from torch.profiler{of}. {how}"
 
 
 def list_missing(work: DeviceWork, on_cpu: bool) -> Iterator[tuple[str, str]]:
     """What the trace lacks, each with the option of torch.profiler.profile that records it."""
     columns = work.trace.columns
     if on_cpu:
-        yield "No work of a GPU", _ACTIVITIES
+        yield "No GPU work", _ACTIVITIES
     elif not work.is_launched:
-        yield "No launches, so that no kernel has an operator or a line", _ACTIVITIES
+        yield "No launches, so kernels have no operators or lines", _ACTIVITIES
     if not any("Input Dims" in said for said in work.trace.details):
-        yield "No shapes of operators", "pass record_shapes=True"
+        yield "No operator shapes", "pass record_shapes=True"
     if not len(columns.python):
         yield "No lines and no modules", "pass with_stack=True, with_modules=True"
     elif not any(read_module(text) for text in work.trace.texts):
@@ -244,24 +242,24 @@ def list_notes(batches: EventBatches, work: DeviceWork, on_cpu: bool) -> Iterato
     columns = work.trace.columns
     if batches.given_up:
         yield (
-            f"The trace was not read to its end: {batches.given_up}. The "
-            f"{plural(batches.events, 'event')} before that are shown."
+            f"The trace was not read to its end: {batches.given_up}. The first "
+            f"{plural(batches.events, 'event')} are shown."
         )
     if damaged := batches.damaged + columns.damaged:
-        yield f"Events left out because they cannot be read: {damaged:,}."
+        yield f"{plural(damaged, 'unreadable event')} left out."
     if columns.reversed:
-        yield f"Events left out because they end before they begin: {columns.reversed:,}."
+        yield f"{plural(columns.reversed, 'event')} with a negative duration left out."
     if overlapping := 0 if on_cpu else count_overlaps(work):
         yield (
-            "Kernels that begin before the one before on their stream has ended: "
-            f"{overlapping:,}. What is busy counts such a time once."
+            f"{plural(overlapping, 'kernel')} started before the previous one on the same stream "
+            "ended. Busy time counts the overlap once."
         )
     if len(work.unlaunched):
         time = float(work.unlaunched["duration"].sum())
         yield (
-            "Not counted, since they were launched before the profile began or their launch was "
-            f"not recorded: {plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')},"
-            f" {number_text(time * 1e-6, 'seconds')}."
+            f"{plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')} not counted "
+            f"({number_text(time * 1e-6, 'seconds')}): launched before the profile, or their "
+            "launch was not recorded."
         )
 
 
@@ -315,9 +313,9 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
         return taken if taken.note else replace(taken, note=_tell_part(said, taken.gpu))
     if own is not None:
         return Device(str(name), own, _tell_part(said, own))
-    what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
+    what = f"The GPU {name!r} is unknown" if name else "The trace has no GPU name"
     hint = f"; it is likely the {likely.title}: pass gpu={likely.name!r}" if likely else ""
-    note = f"{what}{hint or ': pass gpu=, a name of wb.targets()'}."
+    note = f"{what}{hint or ': pass gpu=, a name from wb.targets()'}."
     return Device(str(name), None, note, likely.name if likely else "")
 
 
@@ -327,8 +325,8 @@ def _tell_part(said: Mapping[str, Any], gpu: Gpu | None) -> str:
     if gpu is None or not isinstance(sms, int) or not 0 < sms < gpu.sms:
         return ""
     return (
-        f"The device of the trace has {sms} of the {gpu.sms} multiprocessors of the {gpu.title}, "
-        "as a part of one has (MIG): bounds and modelled times are those of the whole, too short."
+        f"The traced device has {sms} of the {gpu.title}'s {gpu.sms} multiprocessors (MIG). "
+        "Bounds and modelled times assume the whole GPU and are too short."
     )
 
 
@@ -338,18 +336,16 @@ def tell_devices(head: Mapping[str, Any], numbers: Sequence[int], number: int) -
         return ""
     names = [str(_find_properties(head, each).get("name") or "no name") for each in numbers]
     listed = ", ".join(f"{each}: {name}" for each, name in zip(numbers, names, strict=True))
-    which = (
-        f", bounds and modelled times are those of device {number}" if len(set(names)) > 1 else ""
-    )
+    which = f"; bounds and modelled times are for device {number}" if len(set(names)) > 1 else ""
     return (
-        f"Work of {len(numbers)} devices ({listed}) is in one file: busy is when any of them "
-        f"worked{which}."
+        f"The trace covers {len(numbers)} devices ({listed}): busy means that at least one was "
+        f"active{which}."
     )
 
 
 def _take_asked(gpus: Catalogue, asked: str, name: str, likely: Gpu | None) -> Device:
     if asked not in gpus:
-        hint = f" The trace was likely taken on gpu={likely.name!r}." if likely else ""
+        hint = f" The trace is likely from gpu={likely.name!r}." if likely else ""
         try:
             gpus[asked]
         except UsageError as error:
@@ -357,7 +353,7 @@ def _take_asked(gpus: Catalogue, asked: str, name: str, likely: Gpu | None) -> D
     gpu = gpus[asked]
     is_other = likely is not None and likely.name != gpu.name
     note = (
-        f"The trace says {name or likely.title!r}; gpu={asked!r} was taken."
+        f"The trace says {name or likely.title!r}, but gpu={asked!r} is used."
         if is_other and likely
         else ""
     )
@@ -470,9 +466,9 @@ def join_ranks(
     which = (
         "the longest"
         if len({part.header.on_cpu for part in parts}) == 1
-        else ("the longest of those with work of a GPU")
+        else ("the longest with GPU work")
     )
-    first = f"{plural(len(parts), 'rank')}: the times are those of rank {longest}, {which}."
+    first = f"{plural(len(parts), 'rank')}; times are from rank {longest}, {which}."
     header = replace(
         slowest.header,
         source=folder,
@@ -519,21 +515,21 @@ def list_mixed(parts: Sequence[ReadRank], ranks: Sequence[int]) -> Iterator[str]
     """What does not fit together in a folder, in sentences."""
     devices = Counter(part.header.device_name for part in parts)
     if len(devices) > 1:
-        shown = ", ".join(name or "one without a name" for name, _ in devices.most_common())
+        shown = ", ".join(name or "an unnamed one" for name, _ in devices.most_common())
         yield f"The folder mixes traces of several devices: {shown}."
     sizes = {part.facts.ranks for part in parts} - {None}
     if len(sizes) > 1:
-        yield f"The folder mixes runs of {', '.join(map(str, sorted(map(int, sizes))))} ranks."  # type: ignore[arg-type]
+        yield f"The folder mixes runs with {', '.join(map(str, sorted(map(int, sizes))))} ranks."  # type: ignore[arg-type]
     elif sizes and (wanted := sizes.pop()) is not None and wanted != len(parts):
         yield f"The run had {wanted} ranks, the folder has {len(parts)}."
     said = [part.facts.rank for part in parts if part.facts.rank is not None]
     if len(set(said)) < len(said):
-        yield "Several files say that they are of the same rank: they are numbered by their names."
+        yield "Several files have the same rank, so ranks are numbered by file name."
     begins = [(part.facts.began_us, part.header.total_us) for part in parts]
     if len(parts) > 1 and not is_together(begins):
         yield (
-            "The clocks of the ranks differ, or they did not run at the same time: times of one "
-            "rank cannot be compared with those of another."
+            "Times of different ranks are not comparable: their clocks differ, or they did not run "
+            "at the same time."
         )
 
 

@@ -63,7 +63,7 @@ class TraceStream:
         if self._unpacker is not None:
             most = min(most, max(_LEAST_UNPACKED, _MOST_PACKED * self._size))
         if self._given > most:
-            self.given_up = f"it has more than {most:,} bytes unpacked, which are not read"
+            self.given_up = f"it exceeds {most:,} bytes unpacked"
         return chunk
 
     def _is_packed(self) -> bool:
@@ -98,5 +98,5 @@ def _open(path: Path) -> BinaryIO:
         raise ArtifactError(f"Cannot open the trace {path}: {error.strerror}.") from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise ArtifactError(f"{path} is no regular file: give the path of a trace.")
+        raise ArtifactError(f"{path} is not a regular file: pass the path of a trace.")
     return os.fdopen(handle, "rb")

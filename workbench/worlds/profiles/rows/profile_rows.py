@@ -10,9 +10,9 @@ from workbench.report.measures import LEAST, describe, number
 Sizes = tuple[tuple[int | tuple[int, ...], ...], ...]
 """The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
 
-_DEVICE_US = describe("Time", "us", "Time on the device, all calls together", source="measured")
-_SHARE = describe("Share", "share", "Of the busy time of the device", source="measured")
-_START = describe("Start", "us", "Since the device began", source="measured")
+_DEVICE_US = describe("Time", "us", "Total device time of all calls", source="measured")
+_SHARE = describe("Share", "share", "Fraction of the device's busy time", source="measured")
+_START = describe("Start", "us", "Since the first device work", source="measured")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RanKernel:
 
     id: str = ""  # its id, such as "K3"
     name: str = ""  # its name
-    calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
+    calls: int = number("Calls", default=0, meaning="Number of runs in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     share: float = field(default=0.0, metadata=_SHARE)
     operator: str = ""  # the operator that started it
@@ -77,13 +77,13 @@ class RanKernel:
     stream: int | None = None  # the stream of the device
     grid: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
-    registers: int | None = number("Registers", meaning="Registers of a thread.")
+    registers: int | None = number("Registers", meaning="Registers per thread.")
     occupancy: float | None = number(
-        "Occupancy", "share", "As the profiler estimates it", source="model"
+        "Occupancy", "share", "Estimate of the profiler", source="model"
     )
     bound_us: float | None = number("Bound", "us", f"{LEAST}, of one call", source="model")
     modelled_us: float | None = number(
-        "Modelled", "us", "What a calibrated model expects of one call", source="model"
+        "Modelled", "us", "Time per call by a calibrated model", source="model"
     )
     reached: float | None = number("Of its bound", "share", "Bound by measured", source="model")
     why_slow: str = ""  # why it is far from its bound, in a sentence
@@ -96,17 +96,17 @@ class RanKernel:
     modules: int = 0
     strides: Sizes = ()  # of the inputs of the operator
     inputs: tuple[str, ...] = ()  # the concrete ones: numbers and flags as text
-    shared_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
+    shared_bytes: int | None = number("Shared", "B", meaning="Shared memory per block.")
     moved_bytes: int | None = number("Bytes", "B", meaning="Bytes of one copy or fill.")
     graph_key: str = ""
     kernel_file: str = ""  # the file that Inductor wrote
     does: str = "other"
     bound_by: str = ""
     operations: int | None = number("FLOP", "amount", source="model")
-    work_bytes: int | None = number("Moved", "B", "At least, by one call", source="model")
+    work_bytes: int | None = number("Moved", "B", "Minimum bytes moved per call", source="model")
     rank: int | None = None  # which rank it is of, where several were read
     modelled_error: float | None = number(
-        "± of it", "share", "Four of five unseen kernels lay within", source="model"
+        "± of it", "share", "Error range that held for 4 of 5 unseen kernels", source="model"
     )
     modelled_why: str = ""
 
@@ -124,16 +124,16 @@ class ModuleTime:
     parent: str = ""  # the id of the module that called it
     name: str = ""  # its path in the model
     depth: int = 0  # how many modules are around it
-    calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
+    calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Without the modules that it calls", default=0.0, source="measured"
+        "Own", "us", "Excludes the modules that it calls", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
-        "Backward", "us", "What its backward takes of it", default=0.0, source="measured"
+        "Backward", "us", "Part spent in its backward pass", default=0.0, source="measured"
     )
-    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
+    kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -148,13 +148,13 @@ class LineTime:
 
     line: str = ""  # file:line, as it is shown
     function: str = ""  # its name
-    calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
+    calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Without the functions that it calls", default=0.0, source="measured"
+        "Own", "us", "Excludes the functions that it calls", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
-    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
+    kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     file: str = ""  # the whole path of the file
     rank: int | None = None  # which rank it is of, where several were read
@@ -194,7 +194,7 @@ class Gap:
 
     start_us: float = field(default=0.0, metadata=_START)
     duration_us: float = number(
-        "Idle", "us", "No stream of the device works", default=0.0, source="measured"
+        "Idle", "us", "Time with no active stream", default=0.0, source="measured"
     )
     cause: str = "unknown"  # what the device waited for
     why: str = ""  # the same in a sentence
@@ -219,12 +219,14 @@ class StreamTime:
 
     device: int | None = None  # the number of the device
     stream: int | None = None  # its number, as the driver has it
-    calls: int = number("Calls", default=0, meaning="Kernels, copies and fills on it.")
+    calls: int = number("Calls", default=0, meaning="Number of kernels, copies and fills on it.")
     busy_us: float = number("Busy", "us", default=0.0, source="measured")
-    alone_us: float = number("Alone", "us", "No other stream works", default=0.0, source="measured")
+    alone_us: float = number(
+        "Alone", "us", "No other stream is active", default=0.0, source="measured"
+    )
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
-    last_us: float = number("End", "us", "Since the device began", default=0.0)
+    last_us: float = number("End", "us", "Since the first device work", default=0.0)
     kinds: str = ""  # what ran on it
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -243,20 +245,20 @@ class CollectiveTime:
     """
 
     name: str = ""  # what it is, such as all-reduce
-    calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
+    calls: int = number("Calls", default=0, meaning="Number of runs in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     exposed_us: float = number(
-        "Exposed", "us", "Nothing else ran on the device", default=0.0, source="measured"
+        "Exposed", "us", "Time with no other device work", default=0.0, source="measured"
     )
-    bytes: int | None = number("Bytes", "B", meaning="Bytes of one call on one rank.")
+    bytes: int | None = number("Bytes", "B", meaning="Bytes per call and rank.")
     dtype: str = ""  # of its elements
     group: str = ""  # the ranks that take part
-    group_size: int | None = number("Ranks", meaning="Ranks of the group.")
+    group_size: int | None = number("Ranks", meaning="Number of ranks in the group.")
     bus_gbs: float | None = number(
-        "Bus, GB/s", "amount", "As nccl-tests count it, of the fastest call", source="measured"
+        "Bus, GB/s", "amount", "Fastest call, computed as in nccl-tests", source="measured"
     )
     model_us: float | None = number(
-        "A call, modelled", "us", "By NCCL's own model, 8 GPUs on a node", source="model"
+        "A call, modelled", "us", "NCCL's own model with 8 GPUs per node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read
@@ -275,8 +277,10 @@ class ProfiledStep:
     start_us: float = field(default=0.0, metadata=_START)
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     device_us: float = field(default=0.0, metadata=_DEVICE_US)
-    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
-    launches: int = number("Launches", default=0, meaning="A replay of a CUDA graph is one.")
+    kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
+    launches: int = number(
+        "Launches", default=0, meaning="Launch calls; a CUDA graph replay counts once."
+    )
     rank: int | None = None  # which rank it is of, where several were read
 
 
@@ -288,9 +292,9 @@ class MemoryEvent:
     """
 
     at_us: float = field(default=0.0, metadata=_START)
-    bytes: int = number("Bytes", "B", default=0, meaning="Allocated; negative: given back.")
-    allocated: int | None = number("Allocated", "B", meaning="All that is held after it.")
-    reserved: int | None = number("Reserved", "B", meaning="What torch holds of the device.")
+    bytes: int = number("Bytes", "B", default=0, meaning="Allocated bytes; negative if freed.")
+    allocated: int | None = number("Allocated", "B", meaning="Total allocated bytes after it.")
+    reserved: int | None = number("Reserved", "B", meaning="Device memory that torch reserves.")
     device: str = ""
     module: str = ""  # the module that was running
     line: str = ""  # where the program was
@@ -305,10 +309,12 @@ class LaunchTime:
     """
 
     name: str = ""  # as the driver calls it
-    calls: int = number("Calls", default=0, meaning="How often it was called.")
-    kernels: int = number("Kernels", default=0, meaning="Kernels, copies and fills it started.")
+    calls: int = number("Calls", default=0, meaning="Number of calls.")
+    kernels: int = number(
+        "Kernels", default=0, meaning="Number of kernels, copies and fills that it launched."
+    )
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
-    delay_us: float = number("Until it runs", "us", "The median", default=0.0, source="measured")
+    delay_us: float = number("Until it runs", "us", "Median", default=0.0, source="measured")
     is_graph: bool = False  # whether it replays a CUDA graph
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -367,7 +373,7 @@ class RankTime:
     busy_us: float = number("Busy", "us", default=0.0, source="measured")
     idle_us: float = number("Idle", "us", default=0.0, source="measured")
     collectives_us: float = number(
-        "Collectives", "us", "Exposed: nothing else ran", default=0.0, source="measured"
+        "Collectives", "us", "Exposed: no other device work", default=0.0, source="measured"
     )
     began_us: float = 0.0
 
@@ -388,8 +394,8 @@ class ProfileOpportunity:
     why: str = ""  # the reason, with its numbers
     code: str = ""
     of_us: float = field(default=0.0, metadata=describe("Of", "us", source="measured"))
-    least_us: float | None = number("At least", "us", "What it saves", source="model")
-    most_us: float | None = number("At most", "us", "What it saves", source="model")
+    least_us: float | None = number("At least", "us", "Modelled saving", source="model")
+    most_us: float | None = number("At most", "us", "Modelled saving", source="model")
     kernels: tuple[str, ...] = ()
     gaps: tuple[int, ...] = ()
     line: str = ""
@@ -413,7 +419,7 @@ class RecordedKernel:
     nodes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     time_us: float | None = number(
-        "Time", "us", "Of one call of the program, the median", source="measured"
+        "Time", "us", "Median per call of the program", source="measured"
     )
     rank: int | None = None  # which rank it is of, where several were read
     of: str = ""

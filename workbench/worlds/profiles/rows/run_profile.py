@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class RunProfile(Presented):
-    """Hold the work of a device while torch.profiler recorded it.
+    """Hold the device work that torch.profiler recorded.
 
     `frame(name)` returns a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
     `steps`, `memory`, `launches` or `ranks`. `events` and `host` are for a timeline; `record`
@@ -99,7 +99,7 @@ class RunProfile(Presented):
 
     @checked
     def with_report(self, report: Any) -> RunProfile:
-        """Return the profile with the lines, nodes and operations of kernels in a report.
+        """Return the profile with the lines, nodes and operations of a report's kernels.
 
         `Report.with_profile` does the reverse. Raises `UsageError` if no Inductor kernel of the
         report ran.
@@ -113,7 +113,7 @@ class RunProfile(Presented):
 
     @property
     def records(self) -> Mapping[str, Any]:
-        """The records of `with_report`, measured, by `of` in the table `record`; not saved."""
+        """The reports of `with_report`, with measured times, by `of` in `record`; not saved."""
         return self._records
 
     @property
@@ -143,7 +143,7 @@ class RunProfile(Presented):
 
     @property
     def opportunities(self) -> tuple[ProfileOpportunity, ...]:
-        """Possible changes, the largest saving first, each with the µs that it concerns."""
+        """Suggested changes, the largest saving first, each with the µs that it affects."""
         return tuple(self._tables["opportunities"])
 
     @property
@@ -235,19 +235,17 @@ def read_content(
     said, parts = open_parts(content)
     if said.get("kind") != PROFILE:
         raise ArtifactError(
-            f"{path} is no profile of a device. A report opens with wb.Report.load; "
-            "`workbench report` looks into it."
+            f"{path} is not a profile. Open a report with wb.Report.load or `workbench report`."
         )
     schema = said.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise ArtifactError(
-            f"{path} has schema {schema}, this workbench reads up to {SCHEMA}. Upgrade "
-            "aot-workbench to open it."
+            f"{path} has schema {schema}; this version reads up to {SCHEMA}. Upgrade aot-workbench."
         )
     try:
         header = read_row(ProfileHeader, said.get("profile"))
     except ValueError as error:
-        raise ArtifactError(f"{path} is damaged: its header: {error}.") from error
+        raise ArtifactError(f"{path} has a damaged header: {error}.") from error
     makers = {name: _maker(row_type, parts, name) for name, row_type in PROFILE_TABLES.items()}
     tables = Lazy(makers)
     read_events = makers["events"]
@@ -260,8 +258,8 @@ def _check_events(events: Table[Any], kernels: Table[Any]) -> Table[Any]:
     lost = next((name for name in events.columns.get("kernel", ()) if name not in known), None)
     if lost is not None:
         raise ArtifactError(
-            f"The profile is damaged: its events name the kernel {lost!r:.40}, which it lacks. Get "
-            "the file again, or read the trace again with wb.read_profile."
+            f"The profile is damaged: its events use the missing kernel {lost!r:.40}. Get the file "
+            "again, or read the trace again with wb.read_profile."
         )
     return events
 

@@ -100,7 +100,7 @@ def _add_parts(
 
 def _shorten(module: str, classes: int = 2) -> str:
     """The last classes of a path."""
-    return ".".join(module.split(".")[-classes:]) or "outside of modules"
+    return ".".join(module.split(".")[-classes:]) or "outside modules"
 
 
 def _say_sizes(row: OperatorChange) -> str:

@@ -65,7 +65,7 @@ def _add(
     node = root
     node.us += us
     path = paths.get(event.module, ())
-    outside = [("outside", "outside of modules", "")] if places and not path else []
+    outside = [("outside", "outside modules", "")] if places and not path else []
     for key, title, id in (*path, *outside):
         node = node.find(f"module {key}", title)
         node.ids |= dict.fromkeys((places[id], kernel.row) if id else (kernel.row,))
@@ -150,4 +150,4 @@ def _place(
 def _describe(node: _Node, whole: float) -> str:
     time = number_text(node.us * 1e-6, "seconds")
     share = number_text(node.us / whole if whole else 0.0, "percent")
-    return f"{node.title}: {time}, {share} of the time, {plural(node.calls, 'call')} of kernels"
+    return f"{node.title}: {time}, {share} of the time, {plural(node.calls, 'kernel call')}"

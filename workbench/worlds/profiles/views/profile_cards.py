@@ -75,8 +75,8 @@ def _tell_record(row: RecordedKernel) -> list[RecordFact]:
 
 
 def _card_recorded(row: RecordedKernel, said: list[RecordFact]) -> ProfileCard:
-    facts = [("In one call of the program", _us(row.time_us))] if row.time_us is not None else []
-    side = "Of the backward" if row.is_backward else "Of the forward"
+    facts = [("Per call of the program", _us(row.time_us))] if row.time_us is not None else []
+    side = "Backward pass" if row.is_backward else "Forward pass"
     card = _make_card(
         side, row.record, facts, path=" → ".join(filter(None, (*row.lines[:1], row.record)))
     )
@@ -87,10 +87,10 @@ def _card_kernel(
     kernel: ProfiledKernel, words: KernelWords, change: ProfileOpportunity | None
 ) -> ProfileCard:
     row, us = kernel.row, kernel.us
-    calls = f"Measured, one of {row.calls:,} calls" if row.calls > 1 else "Measured"
+    calls = f"Measured, mean of {row.calls:,} calls" if row.calls > 1 else "Measured"
     facts = [(calls, _us(us)), ("All calls", f"{_us(row.time_us)}, {_share(row.share)}")]
     if row.calls > 1 and row.most_us > row.least_us:
-        facts.append(("Least to most", f"{_us(row.least_us)} to {_us(row.most_us)}"))
+        facts.append(("Minimum to maximum", f"{_us(row.least_us)} to {_us(row.most_us)}"))
     if row.bound_us is not None:
         facts.append(("Bound", f"≥ {_us(row.bound_us)} ({say_part(row.reached or 0.0)})"))
     facts += _tell_model(row)
@@ -136,24 +136,24 @@ def _join(sizes: Iterable[int]) -> str:
 def _card_module(row: ModuleTime) -> ProfileCard:
     facts = [
         ("On the device", f"{_us(row.time_us)}, {_share(row.share)}"),
-        ("Without what it calls", _us(row.own_us)),
+        ("Excluding what it calls", _us(row.own_us)),
         ("Kernels", f"{row.kernels:,} in {plural(row.calls, 'call')}"),
     ]
     if row.backward_us:
-        facts.append(("Of it backward", _us(row.backward_us)))
+        facts.append(("In the backward pass", _us(row.backward_us)))
     if row.host_us:
         facts.append(("On the CPU", _us(row.host_us)))
-    return _make_card("Module", row.name or "outside of modules", facts, path=row.name)
+    return _make_card("Module", row.name or "outside modules", facts, path=row.name)
 
 
 def _card_line(row: LineTime) -> ProfileCard:
     facts = [
         ("On the device", f"{_us(row.time_us)}, {_share(row.share)}"),
-        ("Without what it calls", _us(row.own_us)),
+        ("Excluding what it calls", _us(row.own_us)),
         ("Kernels", f"{row.kernels:,} in {plural(row.calls, 'call')}"),
         ("On the CPU", _us(row.host_us)),
     ]
-    why = "torch.profiler records where a function begins, not the line that called."
+    why = "torch.profiler records the first line of a function, not the calling line."
     card = _make_card("Function", f"{row.function} at {row.line}", facts, why=why, path=row.line)
     return {**card, "full": row.file}
 
@@ -172,7 +172,7 @@ def _card_change(change: ProfileOpportunity) -> ProfileCard:
     facts = [("Concerns", _us(change.of_us))]
     if change.most_us is not None:
         least = f"{_us(change.least_us)} to " if change.least_us is not None else "at most "
-        facts.append(("Saves, modelled", f"{least}{_us(change.most_us)}"))
+        facts.append(("Modelled saving", f"{least}{_us(change.most_us)}"))
     if change.line:
         facts.append(("Line", change.line))
     card = _make_card("What to change", change.title, facts, why=change.why, path=change.title)

@@ -39,7 +39,7 @@ def document(profile: RunProfile, variable: str = "p", *, opens: bool = False) -
             "version": VERSION,
             "variable": variable,
             "title": profile.header.source or "Profile",
-            "gpu": profile.header.gpu_title or profile.header.device_name or "GPU not known",
+            "gpu": profile.header.gpu_title or profile.header.device_name or "unknown GPU",
             "facts": facts(profile),
             "warnings": list(profile.header.notes),
             "notes": [f"{what}: {how}." for what, how in profile.header.missing],
@@ -66,12 +66,12 @@ def _describe_width(profile: RunProfile) -> str:
     """What the width of the modules is: more than the busy time where streams work side by side."""
     times = sum(row.time_us for row in profile.tables["kernels"])
     beside = times - profile.busy_us
-    whole = f"width is time on the device, {number_text(times * 1e-6, 'seconds')}"
+    whole = f"width is device time, {number_text(times * 1e-6, 'seconds')}"
     if profile.header.on_cpu:
-        return f"width is time of operators on the CPU, {number_text(times * 1e-6, 'seconds')}"
+        return f"width is time of CPU operators, {number_text(times * 1e-6, 'seconds')}"
     if beside < _LEAST_BESIDE * times:
         return whole
-    return f"{whole}: {number_text(beside * 1e-6, 'seconds')} of it beside other work"
+    return f"{whole}: {number_text(beside * 1e-6, 'seconds')} of it overlaps other work"
 
 
 def _change(

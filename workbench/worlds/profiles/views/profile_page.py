@@ -129,7 +129,7 @@ def _compare(a: Any, b: Any, names: tuple[str, str] | None) -> ProfileDiff:
     if isinstance(a, RunProfile) and isinstance(b, RunProfile):
         return compare_profiles(a, b, names)
     raise UsageError(
-        "A profile is compared with another profile. A report gets its times by "
+        "A profile can be compared only with a profile. To add its times to a report, call "
         "report.with_profile(p)."
     )
 

@@ -14,7 +14,7 @@ from workbench.worlds.profiles.views.messages import ProfileAnswer, ProfileChip,
 from workbench.worlds.profiles.views.profile_words import say_part
 
 _KINDS: dict[ProfileKind, str] = {
-    "product": "matrix products",
+    "product": "matmuls",
     "attention": "attention",
     "elementwise": "elementwise kernels",
     "reduction": "reductions",
@@ -24,16 +24,16 @@ _KINDS: dict[ProfileKind, str] = {
 }
 _CAUSES = {
     "launch": "late launch",
-    "synchronisation": "wait of the CPU for the device",
+    "synchronisation": "CPU wait for the device",
     "data loading": "wait for data",
     "memcpy": "copy",
     "collective": "wait for other ranks",
     "allocation": "allocation",
     "first launch": "first launch",
     "Python": "stretch of Python",
-    "another process": "wait of the CPU for a thread or process",
-    "another stream": "wait for work that the profile does not hold",
-    "unknown": "wait of an unknown cause",
+    "another process": "CPU wait for a thread or process",
+    "another stream": "wait for work outside the profile",
+    "unknown": "wait of unknown cause",
 }
 _MUCH_IDLE = 0.1  # of the whole: what explains none of it, the sentence says
 _MOST_UNKNOWN = 0.1  # of the time of a kind: with more of it no share of a bound is said
@@ -69,11 +69,11 @@ def make_sentence(
     """How long, on what, how busy; what took longest; what would help most."""
     header = profile.header
     if not kernels:
-        yield say("Nothing ran on a device in this profile, and no operator on the CPU.")
+        yield say("This profile has no device work and no CPU operators.")
         return
     if header.on_cpu:
         yield _figure(_us(profile.busy_us))
-        yield say(" of operators on the CPU: this profile has no work of a GPU")
+        yield say(" of CPU operators: this profile has no GPU work")
     else:
         yield _figure(_us(profile.total_us))
         yield say(f" on {_name_device(profile)}: ")
@@ -87,15 +87,15 @@ def make_sentence(
         yield say(f" at {say_part(reached)} of their bound")
     unexplained = _sum_unexplained(profile)
     if unexplained > _MUCH_IDLE * profile.total_us:
-        yield say("; the profile does not show why the device was idle for ")
+        yield say("; idle ")
         yield _figure(_us(unexplained))
+        yield say(" for an unknown reason")
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
-        yield say(f"; {_us(best.of_us)} of kernels that torch.compile could fuse")
+        yield say(f"; torch.compile could fuse {_us(best.of_us)} of kernels")
     elif best is not None:
         yield say(
-            f"; to change first: {best.title[:1].lower()}{best.title[1:]}, "
-            f"which concerns {_us(best.of_us)}"
+            f"; suggested: {best.title[:1].lower()}{best.title[1:]} ({_us(best.of_us)} affected)"
         )
     yield say(".")
 
@@ -113,7 +113,7 @@ def _sum_unexplained(profile: RunProfile) -> float:
 
 def _name_device(profile: RunProfile) -> str:
     header = profile.header
-    named = header.gpu_title or header.device_name or "a GPU that the trace does not name"
+    named = header.gpu_title or header.device_name or "an unnamed GPU"
     return f"{named} (likely gpu={header.likely_gpu!r})" if header.likely_gpu else named
 
 
@@ -195,7 +195,7 @@ def _list_details(
         yield _KINDS.get(kind, kind).capitalize(), f"{_us(us)}{more}"
     compiled = sum(each.row.time_us for each in kernels if each.is_compiled)
     if compiled:
-        yield "In kernels of Inductor", _us(compiled)
+        yield "In Inductor kernels", _us(compiled)
     if header.unlaunched:
         note = f"{plural(header.unlaunched, 'call')}, {_us(header.unlaunched_us)}, not in the total"
         yield "Launched before the profile", note
@@ -213,5 +213,5 @@ def facts(profile: RunProfile) -> str:
         )
     ]
     known = len({row.record for row in profile.tables["record"]})
-    more = f" · {plural(known, 'kernel')} of a record" if known else ""
+    more = f" · {plural(known, 'kernel')} matched to a report" if known else ""
     return f"{plural(header.events, 'event')} · {', '.join(recorded)}{more}"

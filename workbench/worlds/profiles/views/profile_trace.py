@@ -11,7 +11,7 @@ from workbench.worlds.profiles.rows.run_profile import RunProfile
 def write(profile: RunProfile, path: str) -> None:
     """Write the trace; raises `UsageError` where the profile has no timeline."""
     left = profile.tables["events"].omitted + profile.tables["host"].omitted
-    notes = [*profile.header.notes, *([f"{left} events are left out."] if left else [])]
+    notes = [*profile.header.notes, *([f"{left} events are not shown."] if left else [])]
     if len(profile.tables["ranks"]) > 1:
         notes.append("Ranks use the clocks of their own machines, which may differ.")
     source = {"source": "torch.profiler, measured", "notes": " ".join(notes)}

@@ -60,7 +60,7 @@ def draw_tracks(profile: RunProfile) -> Drawn:
     if profile.header.on_cpu:
         for track in tracks[len(threads) :]:
             track["title"] = "Operators"
-    omitted = f"{plural(left_out, 'event')} that took least are not drawn." if left_out else ""
+    omitted = f"The {plural(left_out, 'shortest event')} are not drawn." if left_out else ""
     return Drawn(tracks, list(names), omitted, begin, end)
 
 

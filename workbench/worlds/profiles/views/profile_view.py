@@ -34,7 +34,7 @@ class ProfileView(RequestWidget):
             raise UsageError(f"A profile has no part {ask!r}: it has row.")
         report = self._records.get(question["row"])
         if report is None:
-            raise UsageError(f"This profile has no record {question['row']!r:.80}.")
+            raise UsageError(f"This profile has no report {question['row']!r:.80}.")
         return show_row(report, question["part"], f"{self.variable}.records[{question['row']!r}]")
 
 
@@ -52,4 +52,4 @@ class ProfileDiffView(RequestWidget):
         return f"Workbench view of {' → '.join(self._names)}"
 
     def _answer(self, ask: Any, question: Any) -> Any:
-        raise UsageError(f"Two profiles have no part {ask!r}: all of it is shown.")
+        raise UsageError(f"A profile difference has no part {ask!r}: it is shown in full.")

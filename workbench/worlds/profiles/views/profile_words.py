@@ -1,4 +1,4 @@
-"""What a kernel of a profile is called: "product 2048 × 5185 × 3584", not a mangled name."""
+"""What a kernel of a profile is called: "matmul 2048 × 5185 × 3584", not a mangled name."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def _title(kernel: ProfiledKernel) -> str:
     if row.kind in ("copy", "fill"):
         return row.name
     if kernel.read.is_helper and kernel.read.part:
-        return f"{kernel.read.part} of {_shorten(row.operator) or 'a product'} {_say_sizes(row)}"
+        return f"{kernel.read.part} of {_shorten(row.operator) or 'a matmul'} {_say_sizes(row)}"
     if kernel.kind == "product" and product is not None:
         batch, m, n, k = product
-        return f"product {f'{batch} × ' if batch > 1 else ''}{m} × {n} × {k}"
+        return f"matmul {f'{batch} × ' if batch > 1 else ''}{m} × {n} × {k}"
     if kernel.is_compiled:
         return row.name
     operator = _shorten(row.operator)
@@ -80,7 +80,7 @@ def _title(kernel: ProfiledKernel) -> str:
         return f"{operator} {_say_sizes(row)}".strip()
     if kernel.kind == "product" and kernel.read.library and kernel.read.tile:
         tile = " × ".join(map(str, kernel.read.tile))
-        return f"product of {kernel.read.library}, tile {tile}"
+        return f"{kernel.read.library} matmul, tile {tile}"
     return shorten_name(row.name)
 
 

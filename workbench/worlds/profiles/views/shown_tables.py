@@ -62,7 +62,7 @@ _LAUNCHES = (
     Column("Calls", "calls", "count"),
     Column("Kernels", "kernels", "count"),
     Column("On the CPU", "host_us", "us"),
-    Column("Until it runs", "delay_us", "us", hint="The median."),
+    Column("Until it runs", "delay_us", "us", hint="Median."),
 )
 _STREAMS = (
     Column("Stream", "stream", "right"),
@@ -105,12 +105,12 @@ _RANKS = (
     Column("Exposed collectives", "collectives_us", "us"),
 )
 _RECORD = (
-    Column("In the record", "record", "code", width="88px", full="name"),
+    Column("In the report", "record", "code", width="88px", full="name"),
     Column("Kernel", "title", width="minmax(140px, 1.6fr)"),
     Column("Line", "line", "code", width="minmax(160px, 2fr)"),
     Column("Fused", "fused", width="minmax(120px, 1.6fr)", full="fused"),
     Column("Nodes", "nodes", "length", is_wide=True),
-    Column("Time", "time_us", "us", hint="Of one call of the program, the median."),
+    Column("Time", "time_us", "us", hint="Median per call of the program."),
 )
 _INDENT = " " * 2
 
@@ -155,12 +155,12 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
         }
 
     no_modules, no_lines = (
-        f"No {name} were recorded: with_stack=True, with_modules=True."
+        f"No {name} were recorded: pass with_stack=True, with_modules=True."
         for name in ("modules", "lines")
     )
     what = "Operators" if profile.header.on_cpu else "Kernels"
     kernels = (replace(_KERNELS[0], title=what[:-1]), *_KERNELS[1:])
-    recorded = ("record", "Record", _RECORD, "", "time_us", tell_record)
+    recorded = ("record", "Report", _RECORD, "", "time_us", tell_record)
     return [
         show("kernels", what, kernels, "Nothing ran on a device.", "time_us", name_kernel),
         show("modules", "Modules", _MODULES, no_modules, "time_us", indent),
@@ -170,7 +170,13 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
         show("steps", "Steps", _STEPS, "No step was marked: call `prof.step()`.", "device_us"),
         show("streams", "Streams", _STREAMS, "Nothing ran on a stream.", "busy_us"),
         show("collectives", "Collectives", _COLLECTIVES, "No collective ran.", "time_us"),
-        show("memory", "Memory", _MEMORY, "Memory was not recorded: profile_memory=True.", "bytes"),
+        show(
+            "memory",
+            "Memory",
+            _MEMORY,
+            "Memory was not recorded: pass profile_memory=True.",
+            "bytes",
+        ),
         *(show(*each) for each in [recorded] if len(own["record"])),
         *([show("ranks", "Ranks", _RANKS, "", "total_us")] if len(own["ranks"]) > 1 else []),
     ]

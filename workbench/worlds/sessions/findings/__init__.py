@@ -1,8 +1,8 @@
 """What a session says: why frames were compiled again, what to change, its numbers."""
 
 DOORS = {
-    "advice": "What to change in a program, the costliest first; why a step was slow.",
+    "advice": "Suggested changes, the most expensive first; why a step was slow.",
     "session_comparison": "Two sessions of one program compared.",
-    "session_quantities": "What a session says in single numbers.",
+    "session_quantities": "The single numbers of a session.",
 }
 """What other rooms import of this one."""

@@ -12,6 +12,7 @@ from workbench.number_text import number_text, plural
 from workbench.report.program.record_rows import Compile, Fallback, ProgramBreak, ProgramRecompile
 from workbench.worlds.sessions.findings.eager_code import (
     CURE_OF_GENERATOR,
+    FIX_IT,
     UNTRIED,
     advise_on_break,
     describe_harm,
@@ -127,7 +128,7 @@ def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
     """Compiles that failed, where the program went on without."""
     for row in list_failed_compiles(tables):
         text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
-        todo = f"the program went on without; {find_cure_of_failure(row)}"
+        todo = f"the program continued without it; {find_cure_of_failure(row)}"
         yield Advice(
             "error",
             row.function,
@@ -137,7 +138,7 @@ def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
             (row.step,),
             text,
             todo,
-            trial="" if todo.endswith("mend that") else _UNTRIED,
+            trial="" if todo.endswith(FIX_IT) else _UNTRIED,
         )
 
 
@@ -149,17 +150,15 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[ProgramBreak]) -> Iterator[
             text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
             at = cut.get(row.compile_id) if row.compile_id else None
             what = f" at {place(at.file, at.line)}" if at is not None else ""
-            todo, trial = f"mend what ends its capture{what}, and it is compiled again", ""
+            todo, trial = f"fix the cause{what}, and it is compiled", ""
             if row.why == NO_GENERATOR:
                 todo, trial = CURE_OF_GENERATOR, _UNTRIED
         else:
-            calls = (
-                "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} until now"
-            )
-            text = f"{row.function} runs eagerly {since} where no variant fits{calls}: {row.why}"
+            calls = "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} so far"
+            text = f"{row.function} runs eagerly {since} when no variant matches{calls}: {row.why}"
             todo = (
-                "let it need fewer variants, or raise torch._dynamo.config.recompile_limit, which "
-                "costs a compile each"
+                "reduce the number of variants, or raise torch._dynamo.config.recompile_limit, at "
+                "one compile per variant"
             )
             trial = _UNTRIED
         yield Advice(
@@ -178,10 +177,12 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         last = rows[-1]
         spent = sum(row.cost_s for row in rows)
         steps = tuple(dict.fromkeys(row.step for row in rows))
-        whole = f"The rest of {last.function} after its break" if last.resumed_at else last.function
+        part = f"The part of {last.function} after its graph break"
+        whole = part if last.resumed_at else last.function
         text = (
-            f"{whole} was compiled {plural(len(rows), 'more time')}, "
-            f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(last)}"
+            f"{whole} recompiled {plural(len(rows), 'time')} "
+            f"({number_text(spent, 'seconds')} in {_steps(steps)}), "
+            f"{'last ' * (len(rows) > 1)}because {_since(last)}"
         )
         text += _list_values(rows)
         changed = next((row for row in rows if row.changed_at), last)
@@ -212,8 +213,8 @@ def _tell_unknown(row: ProgramRecompile) -> str:
     """That the line which changes a value is not known, where a line does; else nothing."""
     if row.suspects:
         many = plural(len(row.suspects), "line")
-        return f"; which of {many} changes it is not known: {join_places(row.suspects)}"
-    return "; no line was found that changes it" if asks_for_line(row) else ""
+        return f"; it is unknown which of {many} changes it ({join_places(row.suspects)})"
+    return "; the line that changes it was not found" if asks_for_line(row) else ""
 
 
 def explain_recompile(session: Session, compile: Compile) -> str:
@@ -221,19 +222,19 @@ def explain_recompile(session: Session, compile: Compile) -> str:
     tables = session.tables
     rows = [row for row in tables["recompiles"] if row.nearest and row.compile_id == compile.id]
     if not rows:
-        return f"Compiled again: {compile.why.rstrip('.')}."
+        return f"Recompiled: {compile.why.rstrip('.')}."
     row = rows[-1]
     since = _name_modules(_since(row))
     if row.source and "`" not in since:
         since = since.replace(row.source, f"`{row.source}`", 1)
-    text = f"Compiled again, since {since}"
+    text = f"Recompiled because {since}"
     if row.changed_at:
         spot = row.changed_in or row.file, row.changed_at
         return f"{text}: `{row.changed_by}` changes it ({place(*spot)})."
     if unknown := _tell_unknown(row):
         return f"{text}{unknown}."
     file, line, code = row.called_by
-    called = f": it is called by `{code.strip()}` ({place(file, line)})" if file else ""
+    called = f"; called by `{code.strip()}` ({place(file, line)})" if file else ""
     return f"{text}{called}."
 
 
@@ -257,7 +258,7 @@ def _name_modules(text: str) -> str:
 def _since(row: ProgramRecompile) -> str:
     """The guard that failed, in words where its parts are known."""
     source = _GLOBAL.sub(
-        r"the global \1", _STACK.sub("what the line of the break gave", row.source)
+        r"the global \1", _STACK.sub("the result of the breaking line", row.source)
     )
     source = _CLOSED.sub(r"a variable that \1 closes over", source)
     if row.kind == "backend":
@@ -273,7 +274,7 @@ def _since(row: ProgramRecompile) -> str:
     if row.expected and row.actual and row.expected != row.actual and is_equal:
         return f"{source} was {_name_value(row, row.actual)}, not {_name_value(row, row.expected)}"
     if row.kind == "size" and row.source and row.actual:
-        return f"{source} was {row.actual} (`{row.guard}` did not hold)"
+        return f"{source} was {row.actual} (`{row.guard}` failed)"
     if row.kind == "length" and row.source and row.expected:
         return f"{source} was not {row.expected}"
     if row.kind == "identity" and row.source:
@@ -288,16 +289,16 @@ def _word_guard(guard: str) -> str:
     """A guard on the keys of a dictionary in words, any other as torch writes it."""
     held = _HAS_KEY.match(guard)
     if held is None:
-        return f"`{guard}` did not hold"
+        return f"`{guard}` failed"
     what = f"{'attribute' if held['dict'] else 'key'} {held['key']}"
     return f"{held['holder']} had {'a new' if held['lacks'] else 'no'} {what}"
 
 
 def _changed(names: list[str]) -> str:
-    """What changed of torch's state: `the grad mode and autocast (cpu) were others`."""
+    """What changed of torch's state: `the grad mode and autocast (cpu) changed`."""
     words = [_word(name) for name in names]
     shown = " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "it"
-    return f"{shown} {'was another' if len(words) < 2 else 'were others'}"
+    return f"{shown} changed"
 
 
 def _word(name: str) -> str:
@@ -323,8 +324,8 @@ def _backends(before: str, now: str) -> str:
         for each in (before, now)
     ]
     if known[0] == known[1]:
-        return f"it was asked for with other options of {known[0]}"
-    return f"it was asked for with the backend {known[1]}, not {known[0]}"
+        return f"the options of backend {known[0]} changed"
+    return f"the backend was {known[1]}, not {known[0]}"
 
 
 def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
@@ -336,10 +337,10 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
         is_whole = not given_up.intersection(row.compile_ids)
-        cut = "cut in two" if is_whole else "not compiled"
+        cut = "has a graph break" if is_whole else "is not compiled: it breaks"
         parted = describe_harm(row) if is_whole else ""
         kind = f"{row.kind}; {parted}" if parted else row.kind
-        text = f"{row.function} is {cut}{at}{spent}: {kind}"
+        text = f"{row.function} {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
         todo = advise_on_break(row, compiles, reports, compiled)
         has_own_graph = find_step(row) in compiled
@@ -386,7 +387,7 @@ def explain_slow_steps(session: Session, numbers: Iterable[int]) -> dict[int, st
         if event.kind in ("compile", "recompile") and event.cost_s:
             cost = number_text(event.cost_s, "seconds")
             is_given_up = ends.get(event.compile_id) == "skipped"
-            words = "given up" if is_given_up else "compiled"
+            words = "skipped by Dynamo" if is_given_up else "compiled"
             words = event.text if event.kind == "recompile" else words
             parts[event.step].append((event.cost_s, f"{event.function} {cost} ({words})"))
     return {step.step: _why_slow(step, parts[step.step]) for step in slow}
@@ -398,7 +399,7 @@ def _why_slow(step: Step, parts: list[tuple[float, str]]) -> str:
     more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
     took = f"Step {step.step} took {number_text(step.wall_ms / 1e3, 'seconds')}"
     if not parts:
-        return f"{took}, {number_text(step.outside_ms / 1e3, 'seconds')} of it outside of graphs."
+        return f"{took}, {number_text(step.outside_ms / 1e3, 'seconds')} of it outside graphs."
     compiling = number_text(step.compile_s, "seconds")
     return f"{took}, {compiling} of it compiling: {shown}{more}."
 

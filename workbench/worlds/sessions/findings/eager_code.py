@@ -12,14 +12,13 @@ from workbench.worlds.sessions.rows.session_record import Session, has_run_nothi
 from workbench.worlds.sessions.rows.session_rows import NO_GENERATOR, find_step, place
 
 _NEVER = (
-    "no function that torch.compile returned was called: call what it returns, which is another "
-    "function than the one that it is given; `compile()` of nn.Sequential and of other modules of "
-    "torch.nn compiles nothing, `model = torch.compile(model)` does; look also for "
-    "TORCH_COMPILE_DISABLE and torch.compiler.set_stance"
+    "no function that torch.compile returned was called. Call the function that it returns, not "
+    "the one that you passed. For nn.Sequential and other torch.nn modules write `model = "
+    "torch.compile(model)`: their `compile()` compiles nothing. Check TORCH_COMPILE_DISABLE and "
+    "torch.compiler.set_stance, too"
 )
-CURE_OF_GENERATOR = (
-    "return its values as a list, or compile the functions that it calls in place of it"
-)
+CURE_OF_GENERATOR = "return its values as a list, or compile the functions that it calls instead"
+FIX_IT = "fix the error"
 UNTRIED = "this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows"
 """What is said behind the advice on a break: a session has no copy of the call that it was in."""
 _MARKED = "Constraints violated"
@@ -37,10 +36,10 @@ def find_cure_of_failure(row: Compile) -> str:
     """What to do about a compile that failed."""
     if _MARKED in row.why:
         return (
-            "its code fixes a size that is marked as dynamic, or not every input that shares the "
-            "size is marked: torch._dynamo.maybe_mark_dynamic marks it where it can be"
+            "the code specializes a size marked as dynamic, or another input with that size is "
+            "unmarked: use torch._dynamo.maybe_mark_dynamic"
         )
-    return "mend that"
+    return FIX_IT
 
 
 def _is_failed(row: Compile) -> bool:
@@ -54,33 +53,32 @@ def _why(session: Session) -> str:
     failed = next((row for row in rows if _is_failed(row)), None)
     if failed is not None:
         is_eager = failed.outcome in ("skipped", "no graph")
-        how = "it runs eagerly" if is_eager else "the program went on without"
+        how = "it runs eagerly" if is_eager else "the program continued without it"
         why = failed.why.rstrip(".") or failed.outcome
         what_to_do = find_cure_of_failure(failed)
         return f"the compile of {failed.function} failed ({why}), and {how}: {what_to_do}"
     breaks = session.tables["breaks"]
     if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
         return (
-            "torch compiles nothing of DistributedDataParallel around a module of torch.nn: "
-            "compile the module first, `DistributedDataParallel(torch.compile(model))`"
+            "torch.compile skips DistributedDataParallel around a torch.nn module: compile the "
+            "module first, `DistributedDataParallel(torch.compile(model))`"
         )
     if left := session.header.left_alone:
         return (
-            f"compile() of {' and '.join(left)} asks torch to compile its own frames, which it "
-            "leaves out: write `model = torch.compile(model)`, before DistributedDataParallel "
-            "where there is one"
+            f"Dynamo skips the frames of {' and '.join(left)}, so its compile() compiles nothing: "
+            "write `model = torch.compile(model)`, before any DistributedDataParallel"
         )
     if len(breaks):
         row = breaks[0]
         return (
-            f"{row.function} breaks before its first operator ({place(row.file, row.line)}: "
+            f"{row.function} breaks before its first operator ({place(row.file, row.line)}, "
             f"{row.kind}): {advise_on_break(row, rows, session.reports)}; {UNTRIED}"
         )
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
         return (
-            f"what was compiled holds no operator on tensors in its first call ({names}), and "
-            "torch leaves it alone since: call it first with what computes, or compile what does"
+            f"the first call of {names} ran no tensor operator, and torch skips it since: first "
+            "call it with tensors, or compile the function that computes"
         )
     return _explain_eager(session) or _NEVER
 
@@ -88,9 +86,9 @@ def _why(session: Session) -> str:
 def _explain_eager(session: Session) -> str:
     """What was called and is run without being compiled; empty where nothing is."""
     for row in session.tables["fallbacks"]:
-        todo = CURE_OF_GENERATOR if row.why == NO_GENERATOR else "mend that"
+        todo = CURE_OF_GENERATOR if row.why == NO_GENERATOR else FIX_IT
         at = f" ({place(row.file, row.line)})" if row.file else ""
-        return f"{row.function}{at} runs eagerly, as {row.why.rstrip('.')}: {todo}"
+        return f"{row.function}{at} runs eagerly, because {row.why.rstrip('.')}: {todo}"
     return ""
 
 
@@ -100,9 +98,9 @@ def describe_harm(row: ProgramBreak) -> str:
         return ""
     if not row.ops_before or not row.ops_after:
         side = "after" if row.ops_before else "before"
-        return f"harmless, as no operator stands {side} it"
+        return f"harmless, no operator comes {side} it"
     before, after = plural(row.ops_before, "operator"), row.ops_after
-    return f"{before} before it and {after} after it are not fused with each other"
+    return f"{before} before it cannot fuse with {after} after it"
 
 
 def advise_on_break(
@@ -114,7 +112,7 @@ def advise_on_break(
     """What takes a break away, as rehearse has it; `compiled` are functions with a graph."""
     step = find_step(row)
     if step in compiled:
-        return f"nothing to change: {step} is compiled on its own"
+        return f"nothing to change: {step} has its own graph"
     known = _find_in_reports(row, compiles, reports)
     if known is not None:
         return advise(*known).words

@@ -45,7 +45,7 @@ _CACHE = re.compile(
 )
 _MARK = "torch._dynamo.maybe_mark_dynamic({}, {})"
 _UNBACKED = "torch._dynamo.decorators.mark_unbacked({}, {})"
-_BUT = re.compile(r"Yet (?P<said>the outputs [^.]*)\.")
+_BUT = re.compile(r"(?:But|Yet) (?P<said>the outputs [^.]*)\.")
 GOOD = ("cures", "helps")
 """Verdicts of a change that is given as a cure."""
 DYNAMIC = "dynamic=True"
@@ -165,10 +165,10 @@ def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
         return Fix(rest)
     lines = _shown(cure.code)
     if _UNBACKED.partition("{")[0] in lines:
-        what = "does not help" if verdict == "no help" else "cannot be compiled here"
-        return Fix(f"the size 0 or 1 is a program of its own, as a mark for any size {what}")
+        what = "does not help" if verdict == "no help" else "does not compile here"
+        return Fix(f"the sizes 0 and 1 get their own variant: mark_unbacked {what}")
     why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
-    return Fix(f"each is a program of its own: {lines} was tried on copies, but {why}")
+    return Fix(f"each gets its own variant: {lines} was tried on copies, but {why}")
 
 
 def _tell_but(checked: str) -> str:
@@ -226,7 +226,7 @@ def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[ProgramRec
         return _of_sizes(own, rows, fixed_by)
     if kind == "value":
         return _of_value(first, fixed_by, read_trials(rows))
-    return Fix("make what it looks at the same in every call")
+    return Fix("keep the guarded value the same in every call")
 
 
 def _fixes(row: ProgramRecompile, reason: Reason) -> bool:
@@ -247,26 +247,26 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
         return Fix("compile with dynamic=True, or pad to few sizes")
     if any(_CACHE.search(tensor) for tensor, _, _ in sizes):
         return Fix(
-            "give the static cache one length for all calls: "
-            "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), as "
-            "long as the longest call needs, reset() before each"
+            "use one static cache length for all calls: "
+            "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), sized "
+            "for the longest call; call reset() before each"
         )
     if fixed_by == "dynamic=False":
         return Fix("compile it without dynamic=False, or pad to few sizes")
     if any(row.resumed_at for row in rows):  # what is marked is an input of the whole function
-        return Fix("compile with dynamic=True, or take the graph break before it away")
+        return Fix("compile with dynamic=True, or remove the graph break before it")
     last = next((row for row in rows if row.is_last_batch), None)
     if last is not None:
         usual = f"{last.actual} of {last.expected}"
         return Fix(
-            f"the last, incomplete batch of the DataLoader did it ({usual}): pass drop_last=True "
-            f"to it, or {_marked(sizes)[0]}",
+            f"the cause is the last, incomplete batch of the DataLoader ({usual}): pass it "
+            f"drop_last=True, or {_marked(sizes)[0]}",
             _marked(sizes)[1],
         )
     if fixed_by:
         return Fix(
-            "the code asks for this size, as a loop over it or int() of it does, so each is a "
-            "program of its own: pad to few sizes"
+            "the code needs the size as a constant (a loop over it, int()), so each size gets its "
+            "own variant: pad to few sizes"
         )
     if sizes and all(_is_branch(reason) for _, _, reason in sizes):
         return _of_answers(sizes[0][2])
@@ -275,7 +275,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
     smaller = [row for row in rows if _is_less(row.actual, row.expected)]
     if len(rows) == len(smaller) == 1 and rows[0].source.endswith(".size()[0]"):
         text = (
-            "pass drop_last=True in the DataLoader where that was the last batch of an epoch, or "
+            "pass drop_last=True to the DataLoader if that was the last batch of an epoch, or "
             f"{text}"
         )
     return Fix(text, code)
@@ -284,12 +284,10 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
 def _of_answers(reason: Reason) -> Fix:
     """Of what the code asks of sizes, or two of them share, no mark changes anything."""
     if _EQUAL_SIZES.search(reason.guard):
-        text = (
-            "expected once: these sizes were equal in the call before, and may differ from now on"
-        )
+        text = "expected once: these sizes were equal before, and may differ from now on"
     else:
         text = (
-            "expected: the code asks for the size, and each answer is a program of its own, "
+            "expected: the code branches on the size, and each branch gets its own variant, "
             "compiled once"
         )
     return Fix(text, (), True)
@@ -324,18 +322,18 @@ def _marked(
     each = "mark every size that changes, before each call"
     if is_unbacked:
         return (
-            f"{each}, which then may be 0 and 1 too: {_shown(code)}; where the code asks for the "
-            "size, as batch norm does, that cannot be compiled, and the program for 1 is expected",
+            f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
+            "like batch norm, and then a variant for 1 is expected)",
             code,
         )
-    also = "; what the code asks of the size stays a program for each answer" if asked else ""
+    also = "; each branch on the size still gets its own variant" if asked else ""
     return f"{each}: {_shown(code)}, or pad to few sizes{also}", code
 
 
 def _shown(code: Sequence[str]) -> str:
     more = len(code) - _MOST
     shown = ", ".join(f"`{line}`" for line in code[:_MOST])
-    return f"{shown} and so for {more} more" if more > 0 else shown
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fix:
@@ -348,14 +346,14 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
         return _of_optimizer(match["name"])
     if not (_is_number(expected) and _is_number(_now(reason))):
         return Fix(
-            "expected: each of its values is a program of its own, compiled once; where it has "
-            "many, keep it out of the compiled function",
+            "expected: each value gets its own variant, compiled once (with many values, keep it "
+            "out of the compiled function)",
             (),
             True,
         )
     if not re.fullmatch(r"[\w.\[\]']+", source):  # arithmetic
         return Fix(
-            "expected: the code asks this of the number, and each answer is a program of its own, "
+            "expected: the code branches on the number, and each branch gets its own variant, "
             "compiled once",
             (),
             True,
@@ -372,10 +370,10 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
     return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}; this was not tried")
 
 
-_ANY_VALUE = "compile with dynamic=True, as any value fits from now on"
+_ANY_VALUE = "compile with dynamic=True, which fits any value from the start"
 _NEEDED = (
-    "the code needs the number itself, as a loop over it does, so each is a program of its own: "
-    "keep to few"
+    "the code needs the number as a constant (a loop over it), so each number gets its own "
+    "variant: use few of them"
 )
 
 
@@ -396,28 +394,28 @@ def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> F
             if not _is_float(reason):
                 return Fix(_NEEDED)
             return Fix(
-                f"{as_tensor} where the code only computes with it, which was not tried; where it "
-                "needs the number itself, keep to few"
+                f"{as_tensor} if the code only computes with it, which was not tried; if it needs "
+                "the number as a constant, use few numbers"
             )
         return Fix(
-            f"{_ANY_VALUE}, or {as_tensor} where the code only computes with it; neither was tried"
+            f"{_ANY_VALUE}, or {as_tensor} if the code only computes with it; neither was tried"
         )
     line = next((line for line in lines if verdicts.get(line) == "cures"), None)
     captured = next((one for one in lines if verdicts.get(f"{one}\n{SCALARS}") == "cures"), None)
     if verdicts.get(DYNAMIC) == "cures":
-        also = "" if line is None else f", or {as_tensor} where the code only computes with it"
+        also = "" if line is None else f", or {as_tensor} if the code only computes with it"
         return Fix(f"{_ANY_VALUE}{also}")
     if line is not None:
-        return Fix(f"pass it as a tensor, which is one program for all values: `{line}`", (line,))
+        return Fix(f"pass it as a tensor, one variant for all values: `{line}`", (line,))
     if captured is not None:
         return Fix(
-            f"pass it as a tensor, which is one program for all values: `{captured}`, with "
+            f"pass it as a tensor, one variant for all values: `{captured}`, with "
             f"torch._dynamo.config.{SCALARS} = True"
         )
     if verdicts.get(DYNAMIC) == "helps":
         return Fix(
-            "compile with dynamic=True, which needs fewer programs: one for each answer that the "
-            "code asks of the number"
+            "compile with dynamic=True, which needs fewer variants: one for each branch on the "
+            "number"
         )
     return Fix(_NEEDED)
 
@@ -436,16 +434,16 @@ def _of_attribute(source: str, results: Mapping[str, Trial]) -> Fix:
     if verdicts.get(source) in ("no help", "refused"):
         if verdicts.get(UNSPECIALIZED) in GOOD:
             return Fix(
-                f"set torch._dynamo.config.{UNSPECIALIZED} = True before the first call, as the "
-                "code decides by the number"
+                f"set torch._dynamo.config.{UNSPECIALIZED} = True before the first call: the code "
+                "branches on the number"
             )
         if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
-            return Fix(f"{_NEEDED}, or count outside of the compiled function")
+            return Fix(f"{_NEEDED}, or count outside the compiled function")
     return Fix(
-        f"where the code only computes with {source}, keep it as a tensor, "
-        f"`{source} = torch.tensor(…)`, in a module as a buffer, "
-        f"`{holder}.register_buffer({name!r}, torch.tensor(…))`, where it is given its number; "
-        "where a loop or a size needs it, each number is a program of its own"
+        f"if the code only computes with {source}, make it a tensor where it is set, "
+        f"`{source} = torch.tensor(…)`, in a module a buffer, "
+        f"`{holder}.register_buffer({name!r}, torch.tensor(…))`; "
+        "if a loop or a size needs it, each number gets its own variant"
     )
 
 
@@ -459,14 +457,13 @@ def _is_number(text: str) -> bool:
 
 def _of_optimizer(name: str) -> Fix:
     if name == "lr":
-        return Fix("give the optimizer its rate as a tensor, `lr=torch.tensor(…)`")
+        return Fix("pass the optimizer's learning rate as a tensor, `lr=torch.tensor(…)`")
     if name in ("betas", "momentum"):
-        were = "they were" if name == "betas" else "it was"
         return Fix(
-            f"keep the optimizer's {name} as {were}: a scheduler that changes it, OneCycleLR or "
-            "CyclicLR, takes `cycle_momentum=False`"
+            f"keep the optimizer's {name} constant: pass `cycle_momentum=False` to a scheduler "
+            "that changes it (OneCycleLR, CyclicLR)"
         )
-    return Fix(f"keep the optimizer's {name} as it is from the first step on")
+    return Fix(f"keep the optimizer's {name} constant from the first step on")
 
 
 def _keep_written(
@@ -481,10 +478,10 @@ def _keep_written(
     own = [name for name in names if any(_is_part(name, other) for other in written)]
     if own:
         shown = " and ".join(f"`{name}`" for name in own)
-        return Fix(f"the code writes to {shown}, so that a copy would take the writes: {at_source}")
+        return Fix(f"the code writes to {shown}, and a copy would lose these writes: {at_source}")
     if any(each is None for each in known):
         shown = " and ".join(f"`{name}`" for name in names)
-        only = f", only where nothing writes to {shown} in the call, which is not known"
+        only = f", only if the call does not write to {shown}, which is unknown"
         return Fix(f"{cure.text}{only}")
     return cure
 
@@ -498,16 +495,16 @@ def _is_part(name: str, other: str) -> bool:
 def _of_strides(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
     names = dict.fromkeys(_STRIDE.sub("", reason.source) for reason in own)
     code = tuple(f"{name} = {name}.contiguous()" for name in names)
-    cure = Fix(f"pass it in one layout: {_shown(code)}", code)
-    return _keep_written(names, rows, cure, "make it in one layout where it is made")
+    cure = Fix(f"pass it with one memory layout: {_shown(code)}", code)
+    return _keep_written(names, rows, cure, "create it with one memory layout")
 
 
 def _of_aliasing(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     both = [name.strip(" '\"") for name in reason.source.split(",")]
     other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
-    cure = Fix(f"pass tensors that are not one and the same: {_shown(code)}", code)
-    apart = "a call with one tensor for both is a program of its own"
+    cure = Fix(f"pass distinct tensors: {_shown(code)}", code)
+    apart = "calls that pass one tensor for both get their own variant"
     # whichever of both is written to, the other has to show it
     return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
@@ -517,15 +514,15 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
     source, expected, actual = own[0].source, own[0].expected, own[0].actual
     if source.endswith(".grad") and expected == "not None":
         return Fix(
-            "expected where a step leaves some gradients out; `zero_grad(set_to_none=False)` keeps "
-            "zeros there, and one program",
+            "expected if a step leaves some gradients None; `zero_grad(set_to_none=False)` keeps "
+            "zeros there, and one variant",
             (),
             True,
         )
     if source.endswith(".grad"):
         return Fix(
-            "expected once, as there is no gradient in the first step; "
-            "`zero_grad(set_to_none=True)` before each call keeps it so",
+            "expected once: the first step has no gradients yet "
+            "(`zero_grad(set_to_none=True)` before each call keeps it so)",
             (),
             True,
         )
@@ -533,35 +530,35 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
         name, wanted = source.removesuffix(".dtype"), _find_widest(own)
         if any("." in each.source.removesuffix(".dtype") for each in own):
             return Fix(
-                "expected once, where a model is cast: cast it before its first call", (), True
+                "expected once, when a model is cast: cast it before its first call", (), True
             )
         code = (f"{name} = {name}.to(torch.{wanted})",)
         cure = Fix(f"pass it with one dtype: {_shown(code)}", code)
-        return _keep_written([name], rows, cure, "make it with one dtype where it is made")
+        return _keep_written([name], rows, cure, "create it with one dtype")
     if expected == "a tensor" and re.search(r"'(?:int|float|bool)'", actual):
         code = (f"{source} = torch.as_tensor({source})",)
         return Fix(f"pass a tensor in every call: {_shown(code)}", code)
     if is_of_inference(expected, actual):
         return Fix(
-            "expected: what is made under torch.inference_mode is a program of its own; "
-            "torch.no_grad() in its place makes tensors like all others",
+            "expected: tensors created under torch.inference_mode get their own variant; "
+            "torch.no_grad() creates ordinary ones",
             (),
             True,
         )
     if source.endswith("dispatch key set"):
         return Fix(
-            "expected: on another device, in another layout, or under vmap and its like it is a "
-            "program of its own",
+            "expected: another device, another layout, or a transform such as vmap gets its own "
+            "variant",
             (),
             True,
         )
     if "None" in (expected, "not None") or "NoneType" in actual:
         return Fix(
-            "expected: with it and without it are two programs, each compiled once", (), True
+            "expected: calls with and without it are two variants, each compiled once", (), True
         )
     if source.endswith(".device"):
         return Fix("pass it on one device, or expect a compile for each")
-    return Fix("expected: each class is a program of its own, compiled once", (), True)
+    return Fix("expected: each class gets its own variant, compiled once", (), True)
 
 
 def _find_widest(own: Sequence[Reason]) -> str:
@@ -588,7 +585,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if inputs and not any("GLOBAL_STATE" in reason.guard for reason in own):
         if all("." in name for name in inputs):
             return Fix(
-                "expected once, where parameters are frozen or thawed: do it before the first call",
+                "expected once, when parameters are frozen or unfrozen: do it before the first "
+                "call",
                 (),
                 True,
             )
@@ -599,20 +597,20 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
         )
         if not code:  # detach() would take away the gradient that this call is made for
             return Fix(
-                "expected: with gradients and without them are two programs, each compiled once",
+                "expected: calls with and without gradients are two variants, each compiled once",
                 (),
                 True,
             )
         return Fix(
-            f"call it with inputs that need gradients in every call: {_shown(code)}",
+            f"pass inputs that require gradients in every call: {_shown(code)}",
             code,
         )
     both = "one grad mode"
     if any("autocast" in reason.guard for reason in own):
         both += " and under one autocast"
     return Fix(
-        "expected where one is training and the other evaluation: a variant for each, compiled "
-        f"once; for only one call it in {both}",
+        "expected for training and evaluation, a variant for each, compiled once; for a single "
+        f"variant call it in {both}",
         (),
         True,
     )
@@ -621,39 +619,39 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
 def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.guard.startswith("Cache line invalidated"):
         return Fix(
-            "expected: torch drops a variant with the object that it was compiled for; what lives "
-            "as long as the function is compiled once",
+            "expected: torch drops a variant with the object that it was compiled for, so keep "
+            "that object alive as long as the function",
             (),
             True,
         )
     if reason.actual:
-        return Fix("expected: each of its values is a program of its own, compiled once", (), True)
+        return Fix("expected: each value gets its own variant, compiled once", (), True)
     return Fix(
-        "keep one object for all calls: what is defined anew, such as a function of a cell that is "
-        "run again, is compiled again"
+        "keep one object for all calls: a redefined object, such as a function of a rerun cell, is "
+        "recompiled"
     )
 
 
 def _of_length(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if "self.state" in reason.source or "self.state" in reason.guard:
         return Fix(
-            "expected once: the first step of an optimizer makes its state, which the others find",
+            "expected once: the optimizer's first step creates its state, which later steps reuse",
             (),
             True,
         )
     if "self.param_groups" in reason.source:
-        return Fix("add every group of parameters before the first step")
+        return Fix("add every parameter group before the first step")
     if "dict.keys(" in reason.guard:
         return Fix("pass the same keys in the same order in every call")
     held = reason.source.removeprefix("len(").removesuffix(")")
     if "." in held and held.split(".")[0] not in ("args", "kwargs"):
         return Fix(
-            f"keep {held} at one length: change it outside of the compiled function, or keep its "
-            "entries in one tensor of a fixed size"
+            f"keep {held} at one length: change it outside the compiled function, or keep its "
+            "entries in one tensor of fixed size"
         )
     return Fix(
-        "pass the same arguments and as many entries in every call, or compile a function for each "
-        "kind of call, such as prefill and decoding"
+        "pass the same number of arguments and entries in every call, or compile one function for "
+        "each kind of call, such as prefill and decode"
     )
 
 
@@ -661,22 +659,22 @@ def _of_global_state(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     guard = reason.guard
     if "autocast" in guard:
         return Fix(
-            "call it under one autocast, or expect a variant for each, compiled once", (), True
+            "call it under one autocast mode, or expect a variant for each, compiled once",
+            (),
+            True,
         )
     if "mode_stack" in guard or "CURRENT_DEVICE" in guard or "torch_function" in guard:
-        return Fix(
-            "enter `with torch.device(…)`, and any other mode of torch, around all calls or none"
-        )
+        return Fix("enter `with torch.device(…)` and other torch modes around all calls or none")
     return Fix("set it once, before the first call")
 
 
 _OF_ALL: Mapping[str, Fix] = {
     "rank": Fix(
-        "expected: each number of dimensions is a program of its own, compiled once", (), True
+        "expected: each number of dimensions gets its own variant, compiled once", (), True
     ),
     "backend": Fix(
-        "keep what torch.compile returned and call that; another backend, mode or set of options "
-        "is a program of its own, and compiled once"
+        "keep the function that torch.compile returned and call it; another backend, mode or set "
+        "of options gets its own variant, compiled once"
     ),
 }
 """Cures by kind of guard, whatever it looks at."""

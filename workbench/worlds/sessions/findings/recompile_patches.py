@@ -142,7 +142,7 @@ def _make_dynamic(row: ProgramRecompile) -> Iterator[RecompilePatch]:
         yield RecompilePatch(
             "",
             "Compile with `dynamic=True`",
-            f"One code for every {what}, from the first call on.",
+            f"One variant for every {what}, from the first call on.",
             Change((Edit(file, line, (code.strip(),), (changed,)),), settings=(_WITH_DYNAMIC,)),
         )
 
@@ -191,7 +191,7 @@ def _keep_as_tensor(rows: Sequence[ProgramRecompile]) -> Iterator[RecompilePatch
     yield RecompilePatch(
         "",
         f"Keep `{name['name'] if name else row.source}` as a tensor",
-        "The graph reads its value when it runs, so that one code serves all values.",
+        "The graph reads the value at run time: one variant for all values.",
         Change(tuple(sorted(edits, key=lambda edit: (edit.file, edit.line)))),
         row.source,
     )
@@ -226,9 +226,9 @@ def _move_out(row: ProgramRecompile) -> Iterator[RecompilePatch]:
     function = f"add_to_{match['list']}"
     above = ("@torch.compiler.disable", f"def {function}({names}):", f"    {row.changed_by}")
     edit = Edit(row.file, row.changed_at, (row.changed_by,), (f"{function}({names})",))
-    why = "The graph ends there and goes on behind it, and no longer asks how long the list is."
+    why = "The graph breaks there and no longer has a guard on the length of the list."
     yield RecompilePatch(
-        "", f"Leave `{row.changed_by}` out of the graph", why, Change((edit,), above)
+        "", f"Keep `{row.changed_by}` out of the graph", why, Change((edit,), above)
     )
 
 
@@ -249,10 +249,10 @@ def _write_before(row: ProgramRecompile, code: Sequence[str]) -> Iterator[Recomp
 
 _TITLES = {
     "mark_dynamic(": "Mark the size before each call",
-    ".contiguous()": "Pass it in one layout",
-    ".to(torch.": "Pass it in one dtype",
+    ".contiguous()": "Pass it with one memory layout",
+    ".to(torch.": "Pass it with one dtype",
     "torch.tensor(": "Pass the number as a tensor",
-    ".clone()": "Pass tensors of their own",
+    ".clone()": "Pass distinct tensors",
 }
 """By what stands in each line of a cure, which may be of a guard that failed beside the first."""
 
@@ -261,7 +261,7 @@ def _title(code: Sequence[str]) -> str:
     for word, title in _TITLES.items():
         if all(word in line for line in code):
             return title
-    return f"Write {plural(len(code), 'line')} before each call"
+    return f"Add {plural(len(code), 'line')} before each call"
 
 
 def _is_number(row: ProgramRecompile) -> bool:

@@ -41,7 +41,7 @@ class SessionChange:
         """Both values, with their unit."""
         quantity: Quantity = "seconds" if self.unit == "s" else "whole"
         words = " → ".join(number_text(value, quantity) for value in (self.a, self.b))
-        return f"{words} (not in turn: no verdict)" if self.unit == "s" else words
+        return f"{words} (not interleaved: no verdict)" if self.unit == "s" else words
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     yield "compiling", sum(of_steps or [row.total_s for row in tables["compiles"]]), "s"
     yield "the median step", _median_s([step.wall_ms for step in steps]), "s"
     yield "of it in compiled graphs", _median_s([step.in_graphs_ms for step in steps]), "s"
-    yield "of it outside of graphs", _median_s([step.outside_ms for step in steps]), "s"
+    yield "of it outside graphs", _median_s([step.outside_ms for step in steps]), "s"
 
 
 def _is_hit(answers: str) -> bool:

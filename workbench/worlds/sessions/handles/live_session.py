@@ -44,11 +44,11 @@ class LiveSession(LiveOnly, Session):
         profile: bool = False,
     ):
         if capture not in ("light", "full"):
-            raise UsageError(f"capture={capture!r}: take 'light' or 'full'.")
+            raise UsageError(f"capture={capture!r}: pass 'light' or 'full'.")
         if steps not in (None, "optimizer"):
             raise UsageError(
-                f"steps={steps!r}: take None, and call step() or go through steps(loader), or "
-                "'optimizer', and every step of an optimizer ends a step."
+                f"steps={steps!r}: pass None and call step() or iterate over steps(loader), or "
+                "pass 'optimizer' to end a step with each optimizer step."
             )
         super().__init__(ProgramHeader(capture=capture), make_empty_tables(), {})
         self._capture, self._ends_at_optimizer = capture, steps == "optimizer"
@@ -60,7 +60,7 @@ class LiveSession(LiveOnly, Session):
     def start(self) -> Self:
         """Start recording; raises `UsageError` if it has started, or another session records."""
         if self._recorder is not None:
-            raise UsageError("This session has begun already: make another with wb.session().")
+            raise UsageError("This session has already started: create another with wb.session().")
         recorder = SessionRecorder(self._capture, ends_at_optimizer=self._ends_at_optimizer)
         recorder.start()
         try:
@@ -81,7 +81,7 @@ class LiveSession(LiveOnly, Session):
 
     def _stopped(self, *, is_tried: bool) -> Self:
         if self._recorder is None:
-            raise UsageError("This session has not begun: call start(), or use it with `with`.")
+            raise UsageError("This session has not started: call start(), or use it with `with`.")
         is_first = self._recorder.is_running
         try:
             if self._profiler is not None and is_first:
@@ -101,10 +101,9 @@ class LiveSession(LiveOnly, Session):
         """
         if self._profile is None:
             raise UsageError(
-                "The profile of a session is there when it has stopped: leave `with`, or call "
-                "stop()."
+                "The profile is available after the session stops: leave `with`, or call stop()."
                 if self._profiler is not None
-                else "This session takes no profile: begin it with wb.session(profile=True)."
+                else "This session has no profile: start it with wb.session(profile=True)."
             )
         if self._matched is None:
             ids = [row.id for row in self.tables["compiles"]]
@@ -121,7 +120,7 @@ class LiveSession(LiveOnly, Session):
     def step(self) -> None:
         """End a step of the program; it owns all compiles and calls since the last step."""
         if self._recorder is None or not self._recorder.is_running:
-            raise UsageError("step() ends a step of a session that records; this one does not.")
+            raise UsageError("This session is not recording: call step() after start().")
         self._recorder.steps.end()
         if self._profiler is not None:
             self._profiler.mark_step()
@@ -145,7 +144,7 @@ class LiveSession(LiveOnly, Session):
     def why_no_trial(self) -> str | None:
         """The reason why no patch can be tried, in a sentence; None if one can."""
         is_done = self._recorder is not None and not self.is_running
-        return None if is_done else "A patch is tried when the session has stopped."
+        return None if is_done else "A patch can be tried after the session stops."
 
     @checked
     def start_patch(self, id: str) -> BackgroundTask[TriedChange]:
@@ -199,10 +198,10 @@ _SILENT = ("KINETO_LOG_LEVEL", "99")  # Kineto prints two lines for each profile
 
 _NO_STACKS = (
     "No lines and no modules",
-    "of compiled kernels the records of the session have them; for others write a trace of steps "
-    "in which nothing is compiled, with torch.profiler and with_stack=True",
+    "for compiled kernels, the session's reports have them; for others, trace steps that compile "
+    "nothing, with torch.profiler and with_stack=True",
 )
-_ON_CPU = "No work of a GPU"
+_ON_CPU = "No GPU work"
 
 
 READER = "read_profile"
@@ -231,7 +230,7 @@ class SessionProfile:
         """
         if tp.PROFILER_IS_RUNNING.get():
             raise UsageError(
-                "Another profile of torch's is running: end it, or take profile=False and read its "
+                "Another torch.profiler is running: stop it, or pass profile=False and read its "
                 "trace with wb.read_profile."
             )
         with ExitStack() as undo:
@@ -242,7 +241,7 @@ class SessionProfile:
                 self._profiler.start()
             except RuntimeError as error:
                 reason = str(error).partition("\n")[0]
-                raise UsageError(f"torch's profiler does not start: {reason}.") from error
+                raise UsageError(f"torch.profiler did not start: {reason}.") from error
             self._undo = undo.pop_all()
         self._open_step()
 

@@ -91,7 +91,7 @@ def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedChang
                 backend = find_backend(recorder, rows)
                 work = partial(try_patch, patch, rows, calls, recorder.path_of, backend)
                 return BackgroundTask(patch.title, work, lambda thread: None, run_after_cells)
-    raise UsageError(f"There is no patch {id!r} in this session.")
+    raise UsageError(f"This session has no patch {id!r}.")
 
 
 def find_backend(recorder: SessionRecorder, rows: Sequence[ProgramRecompile]) -> str:
@@ -121,7 +121,7 @@ def try_patch(
     recorded = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside, backend)
     diff = write_diff([patch.change], lambda edit: files(edit.file))
     with _quietly(), preserved():
-        steps(f"making {plural(len(calls), 'call')} again, as they were", 0.0)
+        steps(f"replaying {plural(len(calls), 'call')} unchanged", 0.0)
         try:
             expected = _run(recorded, None, is_compiled=False)
             again = _run(recorded, None, is_compiled=False)
@@ -129,9 +129,9 @@ def try_patch(
         except UsageError as error:
             return TriedChange("not checked", str(error), patch=diff)
         except Exception as error:  # of the program, whose state is another one by now
-            why = f"The calls cannot be made again: {describe_in_one_line(error)}."
+            why = f"The calls cannot be replayed: {describe_in_one_line(error)}."
             return TriedChange("not checked", why, patch=diff)
-        steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
+        steps(f"replaying {plural(len(calls), 'call')} with the change", 0.0)
 
         def run(edits: tuple[Edit, ...]) -> Ran:
             change = replace(patch.change, edits=edits)
@@ -162,7 +162,7 @@ def _confirm(tried: TriedChange, *, is_left_to_python: bool) -> TriedChange:
     if before is None or after is None:
         return tried
     if not before.recompiles:
-        missing = "The recompiles did not come again. "
+        missing = "The recompiles did not recur. "
         return replace(tried, verdict="not checked", checked=f"{missing}{tried.checked}")
     # a line that is left to Python is a break, and is said to be one
     is_dearer = after.breaks > before.breaks and bool(after.recompiles or not is_left_to_python)
@@ -179,10 +179,10 @@ def _compare(
     sides = [expected, again, leaves]
     if any(_LEARNS in line for line in patch.change.before_call):  # which is what it is for
         sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
-        remark = " Yet the outputs then need gradients too."
+        remark = " But the outputs then require gradients too."
     if any(_LAYS in line for line in patch.change.before_call) and _lays_otherwise(*sides[::2]):
         sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
-        remark += " Yet the outputs then lie otherwise in memory."
+        remark += " But the outputs then have other strides."
     agrees, checked = difference(*sides)
     return agrees, f"{checked}{remark}"
 
@@ -212,7 +212,7 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
             ] = None
             leaf = leaf.to(had[name])
         uncast.append((name, leaf))
-    return uncast, f" Yet the outputs are then {' and '.join(others)}." if others else ""
+    return uncast, f" But the outputs are then {' and '.join(others)}." if others else ""
 
 
 def _run(recorded: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = True) -> _Called:

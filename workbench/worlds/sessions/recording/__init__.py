@@ -1,6 +1,6 @@
 """Hooks that watch what plain torch.compile does in a running program."""
 
 DOORS = {
-    "session_recorder": "The recorder of all that torch.compile does until it is stopped.",
+    "session_recorder": "The recorder of torch.compile in a running program.",
 }
 """What other rooms import of this one."""

@@ -200,8 +200,8 @@ class KeptCall:
         """
         gone = [name for name, held in self.objects.items() if held.is_gone]
         if gone or any(held.is_gone for held in self.cells):
-            what = ", ".join(gone) or "a variable of the function around it"
-            raise UsageError(f"The call cannot be made again: {what} is gone.")
+            what = ", ".join(gone) or "a variable of the enclosing function"
+            raise UsageError(f"The call cannot be replayed: {what} was freed.")
         (copies,), _ = copy_all_inputs((dict(self.values),), {})
         given = {**copies, **{name: held.read() for name, held in self.objects.items()}}
         return given, tuple(CellType(held.read()) for held in self.cells)

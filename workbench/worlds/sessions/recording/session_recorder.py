@@ -52,7 +52,7 @@ class SessionRecorder:
         """Begin to watch; raises `UsageError` while another session records."""
         if is_recording():
             raise UsageError(
-                "A session records in this process already: stop it before the next one begins."
+                "Another session is recording in this process: stop it before you start one."
             )
         try:
             self._install()
@@ -128,8 +128,8 @@ class SessionRecorder:
         """Why no step ended that was asked for; nothing where none was."""
         if self._ends_at_optimizer:
             return (
-                "no optimizer of torch.optim made one while it recorded: call s.step() at the end "
-                "of each"
+                "no torch.optim optimizer took a step during the session: call s.step() at the end "
+                "of each step"
             )
         return "the loop over s.steps(…) had no item" if self.had_no_item else ""
 
@@ -152,8 +152,8 @@ class SessionRecorder:
         kept = [call for call in calls if call is not None]
         if len(kept) < len(calls):
             raise UsageError(
-                "The calls cannot be made again: their inputs take more than 16 MB, or cannot be "
-                "copied, or a wrapper stands around the function."
+                "The calls cannot be replayed: their inputs exceed 16 MB or cannot be copied, or "
+                "the function is wrapped."
             )
         return kept
 

@@ -104,12 +104,12 @@ class Session(ProgramRecord):
     @property
     def why_no_trial(self) -> str | None:
         """The reason why no patch can be tried, in a sentence; None if one can."""
-        return "The program is not here: a patch is tried in the process that recorded it."
+        return "A patch can be tried only in the process that recorded the session."
 
     @checked
     def start_patch(self, id: str) -> Any:
         """Start to try a patch of the advice, by its id; raises `UsageError` if none can run."""
-        raise UsageError(self.why_no_trial or f"There is no patch {id!r} in this session.")
+        raise UsageError(self.why_no_trial or f"This session has no patch {id!r}.")
 
     @checked
     def report(self, which: int | str) -> Report:
@@ -122,13 +122,14 @@ class Session(ProgramRecord):
         rows = self.tables["compiles"]
         at = which if isinstance(which, int) else _row_of(rows, which)
         if not -len(rows) <= at < len(rows):
-            raise UsageError(f"There is no compile {which}: this session has {len(rows)}, from 0.")
+            had = plural(len(rows), "compile")
+            raise UsageError(f"No compile {which}: this session has {had}, numbered from 0.")
         at %= len(rows)
         kept_report = self.reports.get(at)
         if kept_report is None:
             row = rows[at]
-            why = row.why if row.outcome != "graph" else "only the costliest are kept"
-            raise UsageError(f"There is no report of compile {which} ({row.function}): {why}.")
+            why = row.why if row.outcome != "graph" else "only the most expensive are kept"
+            raise UsageError(f"Compile {which} ({row.function}) has no report: {why}.")
         if rows[at].kind != "recompile":
             return kept_report
         why = presenter().explain(self, rows[at])
@@ -155,14 +156,14 @@ class Session(ProgramRecord):
             "break": (breaks, len(find_own_breaks(self.tables))),
         }
         wrong = [
-            f"{plural(count, noun)}, at most {limit} expected"
+            f"{plural(count, noun)} (limit {limit})"
             for noun, (limit, count) in by_noun.items()
             if limit is not None and count > limit
         ]
         if has_run_nothing(self):
-            wrong.insert(0, "no compiled graph, so that there is nothing to check")
+            wrong.insert(0, "no compiled graph: nothing to check")
         elif failed := list_failed_compiles(self.tables):
-            wrong.insert(0, f"{plural(len(failed), 'compile')} that failed")
+            wrong.insert(0, plural(len(failed), "failed compile"))
         if wrong:
             lines = [f"This session had {'; '.join(wrong)}.", *(f"  - {a}" for a in self.advice)]
             raise ExpectationError("\n".join(lines))
@@ -216,7 +217,7 @@ def _row_of(rows: Table[Compile], id: str) -> int:
     ]
     if not places:
         known = ", ".join(dict.fromkeys(rows.columns["id"])) or "none"
-        raise UsageError(f"There is no compile {id!r}. There are: {known}.")
+        raise UsageError(f"This session has no compile {id!r}. It has: {known}.")
     return places[-1]
 
 
@@ -343,15 +344,15 @@ def _check_directory(path: str | PathLike[str], file: IO[bytes], size: int) -> N
             archive.getinfo(_RECORD)
         most = sum(member.compress_size + _AROUND for member in members) + _AROUND
         if size > most:
-            raise ValueError(f"{size - most:,} bytes belong to no part")
+            raise ValueError(f"{size - most:,} unknown bytes")
     except _DAMAGE as error:
         raise _explain_damage(path, error) from error
 
 
 def _explain_damage(path: str | PathLike[str], error: Exception) -> ArtifactError:
     return ArtifactError(
-        f"{path} is no session or it is damaged ({type(error).__name__}: {error}). Save it "
-        "again with Session.save."
+        f"{path} is damaged or not a session ({type(error).__name__}: {error}). Save it again "
+        "with Session.save."
     )
 
 
@@ -362,7 +363,7 @@ def _member(at: int) -> str:
 def _part(content: bytes, name: str) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if archive.getinfo(name).file_size > _LIMIT:
-            raise ValueError(f"a part of more than {_LIMIT} bytes")
+            raise ValueError(f"a part exceeds {_LIMIT} bytes")
         return archive.read(name)
 
 
@@ -379,6 +380,5 @@ def _check_schema(record: Any, path: str | PathLike[str]) -> None:
         raise ValueError("it names no schema")
     if schema > SCHEMA:
         raise ArtifactError(
-            f"{path} has schema {schema}, this workbench reads up to {SCHEMA}. Upgrade "
-            "aot-workbench to open it."
+            f"{path} has schema {schema}; this version reads up to {SCHEMA}. Upgrade aot-workbench."
         )

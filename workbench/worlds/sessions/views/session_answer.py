@@ -127,7 +127,7 @@ def plot(session: Session) -> Figure:
     parts = (
         ("compiling", KERNEL_COLOURS[1], [bar.compile_ms for bar in shown]),
         ("in compiled graphs", KERNEL_COLOURS[2], [bar.graphs_ms for bar in shown]),
-        ("outside of graphs", PALE, [bar.outside_ms for bar in shown]),
+        ("outside graphs", PALE, [bar.outside_ms for bar in shown]),
     )
     with sheet(2.8) as (figure, axes):
         places = range(len(shown))
@@ -147,7 +147,7 @@ def plot(session: Session) -> Figure:
         ticks = sorted({*range(0, len(shown), max(1, len(shown) // 8))})
         axes.set_xticks(ticks, [str(shown[n].first) for n in ticks])
         axes.set_xlabel("step")
-        axes.set_ylabel("ms of a step")
+        axes.set_ylabel("ms per step")
         axes.legend(loc="upper right", frameon=False, fontsize=8, ncols=3)
-        axes.set_title("What each step's time went into")
+        axes.set_title("Step time by activity")
     return figure

@@ -44,7 +44,7 @@ class Trials:
     tried: Mapping[str, ChangeOutcome]
 
 
-NOT_HERE = Trials("The program is not here: a patch is tried in the notebook that recorded it.", {})
+NOT_HERE = Trials("A patch can be tried only in the notebook that recorded the session.", {})
 
 
 def document(

@@ -10,8 +10,8 @@ from workbench.worlds.sessions.rows.session_record import Session, was_compiled_
 
 _SLOWEST = 3
 _ANEW = (
-    "To see it compiled, call torch.compiler.reset() at the start of the session, which makes "
-    "torch compile it anew, or begin the session before the first call."
+    "To record it, call torch.compiler.reset() at the session's start, so torch recompiles it, or "
+    "start the session before the first call."
 )
 
 
@@ -28,15 +28,15 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     """What a reader has to know of it: what could not be seen, steps that never came."""
     header, tables = session.header, session.tables
     missing = dict(header.missing)
-    lines = [f"{part} could not be seen: {why}." for part, why in missing.items()]
+    lines = [f"Not recorded: {part} ({why})." for part, why in missing.items()]
     if not is_running and was_compiled_before(session):
         lines.append(_tell_compiled_before(session))
     is_one = header.steps <= 1 if header.steps_ended is None else not header.steps_ended
     is_empty = not (len(tables["regions"]) or len(tables["compiles"]))
     if is_one and not (is_running or is_empty or "steps" in missing):
         lines.append(
-            "No step was told apart: call s.step() at the end of each, go through s.steps(loader), "
-            'or begin with wb.session(steps="optimizer").'
+            "Steps are not marked: call s.step() at the end of each, iterate over "
+            's.steps(loader), or use wb.session(steps="optimizer").'
         )
     caught = (text for row in tables["compiles"].columns.get("caught", ()) for text in row)
     lines += [f"{text}." for text in dict.fromkeys(caught)]
@@ -45,7 +45,7 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     omitted = tables["steps"].omitted
     if omitted > 0:
         first = "step is" if omitted == 1 else f"{omitted} steps are"
-        lines.append(f"The first {first} counted and not kept.")
+        lines.append(f"The first {first} counted but not kept.")
     return lines
 
 
@@ -53,16 +53,16 @@ def _of_compiles(session: Session) -> list[str]:
     """Compiles that outlived the session, and graphs whose calls cannot be counted."""
     compiles = list(session.tables["compiles"])
     lines = [
-        f"{row.function} ({row.id}) was still compiled in the thread {row.thread} when the session "
-        "ended: what is known of it is not all."
+        f"Thread {row.thread} was still compiling {row.function} ({row.id}) when the session "
+        "ended: its data is incomplete."
         for row in compiles
         if row.outcome == "unfinished"
     ]
     has_graph = any(row.outcome == "graph" for row in compiles)
     if has_graph and not any(session.tables["regions"].columns["compile_id"]):
         lines.append(
-            "No call of what was compiled here is counted: that is done for graphs of Inductor, "
-            "not for those of other backends."
+            "Calls are not counted: that works for Inductor graphs, not for those of other "
+            "backends."
         )
     return lines
 
@@ -71,7 +71,7 @@ def _tell_compiled_before(session: Session) -> str:
     """Why nothing was compiled in a session in which compiled graphs ran."""
     calls = sum(session.tables["regions"].columns["calls"])
     what = f" ({plural(calls, 'call')} of compiled graphs)" if calls else ""
-    head = f"Nothing was compiled: what ran had been compiled before the session began{what}."
+    head = f"Nothing was compiled: all graphs were compiled before the session{what}."
     return f"{head} {_ANEW}"
 
 

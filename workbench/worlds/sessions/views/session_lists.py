@@ -93,33 +93,33 @@ def tables(session: Session) -> list[Shown]:
         for name in ("breaks", "fallbacks")
     )
     steps, rows = own["steps"], _rows(own["steps"])
-    before = "Nothing was compiled: what ran had been compiled before the session began."
+    before = "Nothing was compiled: all graphs were compiled before the session."
     none = before if was_compiled_before(session) else "Nothing was compiled."
     return [
         Shown("compiles", title, _COMPILES, shown, none, "total_s"),
         Shown(
             "recompiles",
-            "Compiled again",
+            "Recompiles",
             _RECOMPILES,
             recompiles,
-            "Nothing was compiled again.",
+            "Nothing was recompiled.",
             "cost_s",
         ),
-        Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
+        Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph breaks.", "cost_s"),
         Shown(
             "fallbacks",
             "Runs eagerly",
             _FALLBACKS,
             fallbacks,
-            "No function was given up.",
+            "No function fell back to eager.",
             "step",
         ),
         Shown(
             "regions",
-            "Compiled graphs that were called",
+            "Calls of compiled graphs",
             _REGIONS,
             _regions(session, compiles),
-            "No graph of Inductor was called.",
+            "No Inductor graph was called.",
             "total_ms",
         ),
         Shown(
@@ -136,8 +136,8 @@ def _rows(table: Table[Any]) -> list[dict[str, Any]]:
 def _with_all_guards(row: Mapping[str, Any]) -> dict[str, Any]:
     """With how many guards did not hold where it is not one, and what is said of the row."""
     guards = list(dict.fromkeys((row["guard"], *row["also"])))
-    head = f"{row['compile_id']} {row['function']}: of variant {row['against']}, "
-    head += f"{plural(len(guards), 'guard')} did not hold"
+    head = f"{row['compile_id']} {row['function']}: "
+    head += f"{plural(len(guards), 'guard')} of variant {row['against']} failed"
     more = len(guards) if len(guards) > 1 else None
     return {**row, "more": more, "details": "\n".join((head, *guards))}
 
@@ -154,7 +154,7 @@ def _regions(session: Session, compiles: Sequence[Mapping[str, Any]]) -> list[di
         id, is_backward = region["compile_id"], region["is_backward"]
         forward = of.get((id, False))
         row = of.get((id, bool(is_backward)), forward)
-        before = "" if id else "compiled before the session began"
+        before = "" if id else "compiled before the session"
         rows.append(
             {
                 **region,

@@ -64,7 +64,7 @@ def build_blocks(session: Session, *, redact: bool = False) -> Document:
 
 def _draw_steps(session: Session) -> Iterator[Block]:
     if drawn := timeline(session):
-        yield Timeline("What each step's time went into", ".plot()", drawn)
+        yield Timeline("Step time by activity", ".plot()", drawn)
 
 
 def _hide_code(session: Session) -> Session:
@@ -102,7 +102,9 @@ def _write_advised(session: Session) -> str:
 def _compare(a: Any, b: Any, names: tuple[str, str] | None) -> SessionDiff:
     if isinstance(a, Session) and isinstance(b, Session):
         return compare_sessions(a, b, names or ("a", "b"))
-    raise UsageError("A session is compared with another session: s.report(0) is a report.")
+    raise UsageError(
+        "A session can be compared only with a session; s.report(0) is a report of one compile."
+    )
 
 
 SHOWN = {

@@ -18,7 +18,7 @@ _TICKS_MS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 PARTS = (
     ("compiling", KERNEL_COLOURS[1]),
     ("in compiled graphs", KERNEL_COLOURS[2]),
-    ("outside of graphs", PALE),
+    ("outside graphs", PALE),
 )
 MARKS = {"recompile": "↻", "break": "✂", "fallback": "▼", "CUDA graph skip": "■"}
 

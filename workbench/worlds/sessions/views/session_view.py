@@ -65,7 +65,7 @@ class SessionView(RequestWidget):
         id = question["id"]
         known = {each.id: each.title for one in advice(self._shown) for each in one.patches}
         if id not in known:
-            raise UsageError(f"There is no patch {id!r} in this session.")
+            raise UsageError(f"This session has no patch {id!r}.")
 
         def show(made: Any) -> None:
             self._tried[id] = {

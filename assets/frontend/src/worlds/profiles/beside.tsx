@@ -27,12 +27,12 @@ function Changes({ state, doc }: { state: ProfileState; doc: ProfileDocument }) 
     <section class="prof-changes" role="group" aria-label="What to change">
       <div class="bar">
         <h2>What to change</h2>
-        <span class="mut cut">saving, of the time it concerns</span>
+        <span class="mut cut">saving / affected time</span>
       </div>
       {shown.map((change) => (
         <Change key={change.id} state={state} change={change} most={most} />
       ))}
-      {!doc.changes.length && <p class="mut">Nothing to change was found.</p>}
+      {!doc.changes.length && <p class="mut">No suggested changes.</p>}
       {doc.changes.length > FIRST && (
         <Button look="link" isOpen={isOpen} press={() => open(!isOpen)}>
           {isOpen ? "Less" : `${doc.changes.length - FIRST} more`}
@@ -81,7 +81,7 @@ function Change({ state, change, most }: ChangeProps) {
 }
 
 function savingOf({ least_us, most_us }: ProfileChange): string {
-  if (most_us === null) return "saving not known";
+  if (most_us === null) return "unknown saving";
   if (least_us === null) return `up to ${microseconds(most_us)}`;
   if (least_us === most_us) return microseconds(least_us);
   return `${microseconds(least_us)} to ${microseconds(most_us)}`;
@@ -90,7 +90,7 @@ function savingOf({ least_us, most_us }: ProfileChange): string {
 function Inspector({ state }: { state: ProfileState }) {
   const place = state.place.value;
   const note = place ? said(state, place) : "";
-  const hint = "A click on an event, a module, a row or a gap says more of it here.";
+  const hint = "Click an event, module, row or gap to see its details here.";
   const records = state.doc.value?.records ?? [];
   const canOpen = ({ id, of }: RecordFact) => id !== null && records.includes(of);
   const open = (fact: RecordFact) => state.openRecord(fact);
@@ -136,7 +136,7 @@ export function Card({ card, note = "", hint, canOpen, open }: CardProps) {
           </div>
         )}
       </Section>
-      <Section title="In the record" has={card.record.length > 0}>
+      <Section title="In the report" has={card.record.length > 0}>
         {card.record.map((fact, at) => (
           <p key={at} class={fact.label === "Line" ? "mono" : ""}>
             <span class="mut">{`${fact.label} `}</span>

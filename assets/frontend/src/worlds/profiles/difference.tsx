@@ -82,10 +82,7 @@ export function ProfileDiffShell({ state }: { state: ProfileDiffState }) {
         setWidth,
         panel: (
           <div class="prof-beside">
-            <Card
-              card={card}
-              hint="A click on a row says more of it here, and what belongs to it."
-            />
+            <Card card={card} hint="Click a row to see its details and related rows here." />
           </div>
         ),
       }}

@@ -95,7 +95,7 @@ export function Modules({ state, doc }: { state: ProfileState; doc: ProfileDocum
           ref={area}
           class="prof-icicle"
           role="tree"
-          aria-label="Modules. Arrow keys move, Enter looks into one, Escape goes out."
+          aria-label="Modules. Arrow keys move, Enter zooms in, Escape zooms out."
           tabIndex={0}
           style={{ height: `${rows * ROW}px` }}
           onKeyDown={(event) => press(event, state, doc, at, root, setRoot)}

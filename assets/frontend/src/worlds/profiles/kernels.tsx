@@ -38,8 +38,8 @@ function Reached({ row }: { row: Row }) {
   const isKnown = row.modelled_error !== null;
   const range = isKnown ? `${partOf(low!)} to ${partOf(high!)}` : "error not measured";
   const tip = [
-    `Reaches ${partOf(reached)} of its bound, which is the right edge.`,
-    expected && `The model expects ${partOf(expected)} (${range}).`,
+    `Reaches ${partOf(reached)} of its bound (right edge).`,
+    expected && `Modelled: ${partOf(expected)} (${range}).`,
   ];
   const width = `${Math.min(1, reached) * 100}%`;
   return (

@@ -25,11 +25,11 @@ const KEYS: readonly KeyWords[] = [
   { keys: ["/"], words: "find" },
   { keys: ["W", "S"], words: "nearer, further" },
   { keys: ["A", "D"], words: "earlier, later" },
-  { keys: ["F"], words: "fit the selection, or all" },
-  { keys: ["Home"], words: "on the timeline: all of it" },
-  { keys: ["←", "→"], words: "on the timeline: the event before or after" },
-  { keys: ["Ctrl", "wheel"], words: "on the timeline: nearer, further; with Shift earlier, later" },
-  { keys: ["↑", "↓", "←", "→"], words: "in the modules: walk; Enter looks into one, Esc goes out" },
+  { keys: ["F"], words: "fit the selection or the whole trace" },
+  { keys: ["Home"], words: "on the timeline: show the whole trace" },
+  { keys: ["←", "→"], words: "on the timeline: previous or next event" },
+  { keys: ["Ctrl", "wheel"], words: "on the timeline: zoom; with Shift, scroll" },
+  { keys: ["↑", "↓", "←", "→"], words: "in the modules: move; Enter zooms in, Esc zooms out" },
   { keys: ["Esc"], words: "clear the selection" },
 ];
 const STEERING = ["w", "a", "s", "d", "f"];

@@ -150,10 +150,7 @@ function Overview({ state, doc }: { state: ProfileState; doc: ProfileDocument })
   const share = (time: number) => `${(time / whole) * 100}%`;
   return (
     <div ref={box} class="prof-all">
-      <span
-        class="num"
-        data-tip="The whole trace, the CPU included; the frame is what is seen below."
-      >
+      <span class="num" data-tip="The whole trace with the CPU; the frame is the part shown below.">
         {seconds(whole * 1e-9)}
       </span>
       <div onPointerDown={go} onPointerMove={go}>
@@ -196,7 +193,7 @@ function Picture({ state, doc, hover }: PictureProps) {
       ref={box}
       class="prof-tracks"
       role="application"
-      aria-label="Timeline. W and S zoom, A and D move, F fits the selection, arrows go from event to event."
+      aria-label="Timeline. W and S zoom, A and D pan, F fits the selection, arrow keys go from event to event."
       aria-describedby="prof-said"
       tabIndex={0}
       {...hand}

@@ -19,7 +19,7 @@ import type { SessionDocument } from "./wire";
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "7"], words: "switch table", isRange: true },
   { keys: ["←", "→"], words: "on the timeline: previous or next step" },
-  { keys: ["n", "p"], words: "on the timeline: next event, the one before" },
+  { keys: ["n", "p"], words: "on the timeline: next or previous event" },
   { keys: ["Enter"], words: "open the report of the compile" },
   { keys: ["Esc"], words: "back to the session" },
 ];
@@ -110,7 +110,7 @@ function Rows({ state, doc, table }: RowsProps) {
         store={state}
         table={table}
         code={`${doc.variable}.frame("${table.id}")`}
-        note={isCompiles && isAwake(state.host) ? "A click opens the report of a compile." : ""}
+        note={isCompiles && isAwake(state.host) ? "Click a compile to open its report." : ""}
         open={(row) => void state.open(row)}
         {...(isCompiles && { click: (row: Row) => void state.open(row) })}
       />
@@ -156,7 +156,7 @@ function Advice({ state, doc }: { state: SessionState; doc: SessionDocument }) {
           <Prose text={sentence} />
         </p>
       ))}
-      {!doc.advice.length && <p class="mut">Nothing to change was found.</p>}
+      {!doc.advice.length && <p class="mut">No suggested changes.</p>}
     </div>
   );
 }

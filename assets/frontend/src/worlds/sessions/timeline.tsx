@@ -4,8 +4,8 @@ import { useId } from "preact/hooks";
 import { barAt, idOf, type SessionState } from "./state";
 import type { SessionBar, SessionDocument } from "./wire";
 
-const PARTS = ["compiling", "in compiled graphs", "outside of graphs"];
-const MARKS = "↻ compiled again  ✂ break  ▼ runs eagerly  ■ no CUDA graph";
+const PARTS = ["compiling", "in compiled graphs", "outside graphs"];
+const MARKS = "↻ recompile  ✂ graph break  ▼ runs eagerly  ■ no CUDA graph";
 
 export function Timeline({ state, doc }: { state: SessionState; doc: SessionDocument }) {
   const bar = state.bar.value;
@@ -63,7 +63,7 @@ function Bars({ state, doc }: { state: SessionState; doc: SessionDocument }) {
     <div
       class="steps-chart"
       role="listbox"
-      aria-label="Steps. Arrow keys move, n and p go to what happened, Enter opens the compile."
+      aria-label="Steps. Arrow keys move, n and p go to the next and previous event, Enter opens the compile."
       aria-activedescendant={bar && `${prefix}-${bar.first}`}
       tabIndex={0}
       onKeyDown={press}
