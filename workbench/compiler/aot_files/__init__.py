@@ -2,7 +2,7 @@
 
 DOORS = {
     "deserialize": "Verified bytes made into something callable, without a compiler.",
-    "file_tables": "What a saved file is, as tables of the report.",
+    "file_tables": "A saved file as tables of the report.",
     "loaded_artifact": "A file on disk made into something callable, once it is trusted.",
 }
 """What other rooms import of this one."""

@@ -2,6 +2,6 @@
 
 DOORS = {
     "contract": "Every leaf of the inputs, its fast check, and words for what does not fit.",
-    "shared_memory": "Which inputs may lie in the same memory.",
+    "shared_memory": "Which inputs may share memory.",
     "examples": "Inputs made from a contract or a description.",
 }

@@ -2,7 +2,7 @@
 
 DOORS = {
     "bucket_sizes": "How requests of any size use models of a few sizes: padded, then cut.",
-    "call_check": "What the inputs of a model have to be, and the function that checks a call.",
+    "call_check": "The input contract of a model, and the function that checks a call.",
     "signature": "From the arguments of a call to leaves, from a library's outputs to the result.",
 }
 """What other rooms import of this one."""

@@ -2,7 +2,7 @@
 
 DOORS = {
     "dynamo_rows": "Graph breaks, recompilations, guards, the answers of caches.",
-    "phase_rows": "The timeline: phases inside of phases, one stack for each thread.",
+    "phase_rows": "The timeline: nested phases, one stack for each thread.",
     "program_rows": "Graphs, nodes and kernels, and what they are tied to.",
 }
 """What other rooms import of this one."""

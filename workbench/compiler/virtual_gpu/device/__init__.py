@@ -2,7 +2,7 @@
 
 DOORS = {
     "native_hooks": "The C++ hooks that let autograd work for a device that is not there.",
-    "template_model": "A model that ranks the templates of a matrix product or convolution.",
+    "template_model": "A model that ranks the templates of a matmul or convolution.",
     "virtual": "A virtual GPU: torch's and Triton's real compilers run for it.",
 }
 """What other rooms import of this one."""
