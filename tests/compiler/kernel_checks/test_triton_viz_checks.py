@@ -113,7 +113,7 @@ def test_nothing_found_is_its_own_row_and_no_proof(stand_in: Any) -> None:
     assert found.require() is found
     assert repr(found) == "KernelCheck(add, 1 call: nothing found)"
     assert "triton-viz 9.9 found no access out of bounds" in found.sentence
-    assert "It is no proof" in found.sentence
+    assert "Not a proof" in found.sentence
     assert list(found.frame("cases")["by"]) == ["", "triton-viz 9.9"]
 
 

@@ -112,7 +112,11 @@ def test_a_kernel_that_uses_little_is_limited_by_the_hardware_alone() -> None:
     [
         ((2048, 16, 0), "warps", "at most 1024"),
         ((32, 256, 0), "registers", "at most 255"),
-        ((1024, 65, 0), "registers", "A block needs 73728 registers, it can have 65536"),
+        (
+            (1024, 65, 0),
+            "registers",
+            "A block needs 73728 registers, more than the 65536 available",
+        ),
         ((128, 32, 232449), "shared memory", "at most 232448"),
     ],
 )

@@ -148,10 +148,10 @@ def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
     ("asked", "words"),
     [
         ({"sizes": {"rows": [1]}}, "'rows', which is no Dim"),
-        ({"sizes": {"batch": []}}, "expected whole numbers from 1 on"),
-        ({"sizes": {"batch": [0, 4]}}, "expected whole numbers from 1 on"),
+        ({"sizes": {"batch": []}}, "expected whole numbers, 1 or more"),
+        ({"sizes": {"batch": [0, 4]}}, "expected whole numbers, 1 or more"),
         ({"sizes": {"batch": [128]}}, "outside its Dim batch in 1..64"),
-        ({"pad": {"y": 0}}, "the inputs that are padded are x, pairs"),
+        ({"pad": {"y": 0}}, "the padded inputs are x, pairs"),
         ({"pad": "last"}, "expected a number of that type or 'repeat'"),
         ({"split": "rows"}, "name one of the Dims in sizes, batch"),
     ],
@@ -166,7 +166,7 @@ def test_an_output_without_the_dimension_cannot_be_split(tmp_path):
     def total(x):
         return x, x.sum()
 
-    with pytest.raises(wb.UsageError, match="Output 1 has no dimension that follows batch"):
+    with pytest.raises(wb.UsageError, match="No dimension of output 1 follows batch"):
         wb.Package.bucketed(
             total,
             (torch.randn(4, 8),),

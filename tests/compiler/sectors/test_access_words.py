@@ -49,7 +49,7 @@ def test_each_trouble_is_told_from_the_others(trouble):
             "shifted",
             "An instruction touches 5 sectors, 4 if it began with one. Every instruction "
             "begins 1 element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements "
-            "apart, or pass x as a view that begins 1 element before one.",
+            "apart, or pass x as a view that starts 1 element before an aligned one.",
         ),
         (
             "pitched",
@@ -77,9 +77,9 @@ def test_what_keeps_vectors_apart_names_how_far_they_are_off():
     moved = replace(CASES["unaligned"], behind=12)
     said = describe_access(replace(see("unaligned"), moved=moved, start=8))
 
-    assert "Every instruction begins 3 elements (12 bytes) behind a multiple of 32 bytes" in said
-    assert "take the first 5 elements apart" in said
-    assert "as a view that begins 1 element before one" in said
+    assert "Every instruction starts 3 elements (12 bytes) after a multiple of 32 bytes" in said
+    assert "Handle the first 5 elements separately" in said
+    assert "as a view that starts 1 element before an aligned one" in said
 
 
 def test_nothing_is_said_of_what_is_as_good_as_it_can_be():
@@ -104,4 +104,4 @@ def test_a_cure_is_said_with_its_evidence():
 def test_an_argument_that_begins_elsewhere_is_named():
     said = describe_access(see("unaligned"), WidenedAccess((("x", None, None),), 16))
 
-    assert "x does not begin at a multiple of 16 bytes; compiled again with x aligned" in said
+    assert "x does not start at a multiple of 16 bytes. Recompiled with x aligned" in said

@@ -125,9 +125,9 @@ def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
 
 
 def test_a_prior_is_for_products_of_the_user(compiled: CrossCompiled) -> None:
-    with pytest.raises(UsageError, match="sizes and prior are for products that you wrote"):
+    with pytest.raises(UsageError, match="sizes and prior are for matmuls that you wrote"):
         compiled.rank_configs("k0", sizes={"M": 8})
-    with pytest.raises(UsageError, match="sizes and prior are for products that you wrote"):
+    with pytest.raises(UsageError, match="sizes and prior are for matmuls that you wrote"):
         compiled.rank_configs("k0", prior="nowhere")
 
 

@@ -99,7 +99,8 @@ def artifact_in(frame: Frame) -> Opened:
     manifest = Manifest.from_bytes(content)
     if content != manifest.to_bytes():
         raise ArtifactError(
-            "The manifest of the artifact is damaged or foreign. Get the file again."
+            "The manifest of the artifact is damaged or not written by aot-workbench. "
+            "Get the file again."
         )
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}
     compare_sizes(others, manifest.members)

@@ -88,7 +88,9 @@ def read_package_container(frame: Frame) -> OpenedPackage:
     content = read_manifest(file, entries[MANIFEST])
     manifest = PackageManifest.from_bytes(content)
     if content != manifest.to_bytes() or manifest.root != root:
-        raise ArtifactError(f"The manifest of the package is damaged or foreign. {AGAIN}")
+        raise ArtifactError(
+            f"The manifest of the package is damaged or not written by aot-workbench. {AGAIN}"
+        )
     if not frame.comment:
         raise ArtifactError(f"The package is damaged: its zip directory has no seal. {AGAIN}")
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}

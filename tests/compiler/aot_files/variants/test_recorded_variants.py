@@ -146,7 +146,7 @@ def test_a_guard_that_reads_what_only_the_other_process_had_is_one_sentence(
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(tp.COMPILE_PACKAGE.get(), "install", install)
-    with pytest.raises(ArtifactError, match=r"an entry that is not in this process \(IndexError"):
+    with pytest.raises(ArtifactError, match=r"an entry that this process lacks, IndexError"):
         wb.load(file, scored)
 
 
@@ -181,7 +181,7 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
     for calls, words in (
         (x, r"calls is a Tensor: expected a list of tuples or functions"),
         ([x], r"its item a Tensor is not a tuple or a function"),
-        ([[x]], r"calls has a list where a call is expected: write each as the tuple"),
+        ([[x]], r"calls contains a list. Write each call as a tuple"),
     ):
         with pytest.raises(UsageError, match=words):
             wb.variants(scored, calls)  # type: ignore[arg-type]

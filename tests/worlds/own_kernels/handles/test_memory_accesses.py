@@ -130,7 +130,7 @@ def test_a_store_that_is_off_by_one_element_says_so_and_what_mends_it(block: int
     assert row.hint == (
         "An instruction touches 5 sectors, 4 if it began with one. Every instruction begins 1 "
         "element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements apart, or pass "
-        "out as a view that begins 1 element before one."
+        "out as a view that starts 1 element before an aligned one."
     )
     for cured in (put(8, OUT), put(1, OUT[7:])):  # the advice, taken: the first 7 apart; a view
         assert cured.sectors == cured.least_sectors
@@ -161,7 +161,7 @@ def test_a_helper_that_two_calls_reach_has_no_width_of_another() -> None:
 def test_memory_of_no_argument_is_a_row_that_is_not_judged() -> None:
     far = torch.tensor([LONG.data_ptr()])
     assert find(wb.kernel(take_far, far, OUT, grid=(1,), BLOCK=256), "").reason == (
-        "the run reached no argument's memory in this line"
+        "the run reached no memory of an argument in this line"
     )
 
 
@@ -188,13 +188,13 @@ def test_a_run_that_takes_too_long_is_ended_and_a_longer_limit_runs_it_again() -
     kernel.frame("accesses", time_limit=0.05)
     reason = kernel.report.accesses[0].reason
     assert reason.startswith("it did not end within 0.05 s, and was in ")
-    assert reason.endswith("; time_limit= allows for more")
+    assert reason.endswith("; a higher time_limit= lets it run longer")
     ended = kernel.report
     kernel.frame("accesses", time_limit=0.01)
     assert kernel.report is ended
     kernel.frame("accesses")
     assert {row.reason for row in kernel.report.accesses} == {""}
-    with pytest.raises(wb.UsageError, match="time_limit is 0: it is in seconds, above 0"):
+    with pytest.raises(wb.UsageError, match="time_limit is 0: expected seconds above 0"):
         take_from().frame("accesses", time_limit=0)
 
 

@@ -63,4 +63,4 @@ def test_assembly_is_not_interpreted() -> None:
     x = torch.arange(16, dtype=torch.int32)
     found = wb.kernel(right.needs_assembly, x, x.clone(), grid=(1,), BLOCK=16).check()
     assert found.ok is None
-    assert "needs what the interpreter lacks (inline_asm not supported" in found.sentence
+    assert "needs a feature that the interpreter lacks (inline_asm not supported" in found.sentence
