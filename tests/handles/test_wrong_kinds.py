@@ -377,7 +377,7 @@ BESIDE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "mkldnn": (lambda: torch.ones(4, 6).to_mkldnn(), "call .to_dense()"),
     "subclass": (lambda: torch.ones(4, 6).as_subclass(Own), "got Own"),
-    "meta": (lambda: torch.ones(4, 6, device="meta"), "of another kind"),
+    "meta": (lambda: torch.ones(4, 6, device="meta"), "its kind inside torch differs"),
     "number": (lambda: 3, "expected a tensor, got int"),
 }
 

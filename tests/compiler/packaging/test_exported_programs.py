@@ -110,7 +110,7 @@ def test_beside_another_model_in_one_file(tmp_path: Path) -> None:
     ("args", "options", "words"),
     [
         (None, {"dynamic_shapes": {"x": {0: Dim("b")}}}, "its export declared the dimensions"),
-        ((X, SHIFT), {}, "nested in another way"),
+        ((X, SHIFT), {}, "nested differently"),
         ((torch.randn(4, 9),), {"kwargs": {"shift": SHIFT}}, "x: expected size 8 at dimension 1"),
         ((X.double(),), {"kwargs": {"shift": SHIFT}}, "x: expected dtype float32, got float64"),
         (None, {"kwargs": {"shift": SHIFT}}, "only kwargs are given"),

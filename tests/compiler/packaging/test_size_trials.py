@@ -109,8 +109,8 @@ def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
     built = Built({}, Library(), assumed=("Eq(x_0, 6*((x_0//6)))",))
     _, (note,) = size_trials.tried(found, exported, built, contract)
     assert note == (
-        "calls are refused unless x_0 is a multiple of 6: the model itself takes no other size; "
-        "declare 6 * Dim('k') in place of x_0 to say so"
+        "calls are refused unless x_0 is a multiple of 6: the model itself supports no other size; "
+        "declare 6 * Dim('k') instead of x_0 to state this"
     )
 
 

@@ -216,9 +216,7 @@ def _taken(
         )
     _name_modules(name, entry.dynamo.codes)
     if not entry.backends:
-        raise NothingCompiled(
-            f"torch.compile compiled nothing in {name}. Record a function with a graph to save."
-        )
+        raise NothingCompiled(f"No graph of {name} was compiled, so nothing can be saved.")
     graphs = [artifact.content for artifact in entry.backends.values()]
     programs = [program for graph in graphs for program in find_programs(graph)]
     kernels = list_built_kernels(programs, {})
