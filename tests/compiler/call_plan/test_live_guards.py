@@ -139,7 +139,12 @@ def of_places(x: torch.Tensor) -> torch.Tensor:
     ("holder", "name", "value", "words"),
     [
         (TABLE, "f", lambda x: x * 3, r"TABLE\['f'\] .*: its compiled-in code has changed"),
-        (globals(), "DOUBLE", wrapped(lambda x: x * 4), r"DOUBLE.*cell_contents .*: its code"),
+        (
+            globals(),
+            "DOUBLE",
+            wrapped(lambda x: x * 4),
+            r"DOUBLE.*cell_contents .*: its compiled-in code",
+        ),
         (Settings, "scale", torch.ones(1), r"'scale'\] .*a tensor, float32\[3\].*float32\[1\]"),
         (Settings, "scale", torch.ones(6)[::2], "with strides"),
         (WORDS, "a", 3, r"WORDS\['a'\] .*: compiled with 2, now 3"),
@@ -326,11 +331,11 @@ class Scaled(torch.nn.Module):
 @pytest.mark.parametrize(
     ("function", "same", "other", "words"),
     [
-        (lambda a: a + SHARED, SHARED, X + 1, "a and SHARED have to be one tensor"),
-        (lambda a: SHARED * 2 + a, SHARED, X + 1, "SHARED and a have to be one tensor"),
-        (lambda a: a + PARTS[0], PARTS[0], X + 1, r"a and PARTS\[0\] have to be one tensor"),
-        (lambda a: a[0] + PARTS[0], PARTS, [X + 1], "a and PARTS have to be one list"),
-        (lambda a: a(X) + LAYER(X), LAYER, torch.nn.Linear(3, 3), "LAYER have to be one module"),
+        (lambda a: a + SHARED, SHARED, X + 1, "a and SHARED must be one tensor"),
+        (lambda a: SHARED * 2 + a, SHARED, X + 1, "SHARED and a must be one tensor"),
+        (lambda a: a + PARTS[0], PARTS[0], X + 1, r"a and PARTS\[0\] must be one tensor"),
+        (lambda a: a[0] + PARTS[0], PARTS, [X + 1], "a and PARTS must be one list"),
+        (lambda a: a(X) + LAYER(X), LAYER, torch.nn.Linear(3, 3), "LAYER must be one module"),
     ],
 )
 def test_an_argument_that_was_a_global_has_to_be_it_again(
@@ -350,12 +355,10 @@ def test_a_part_of_a_module_that_was_a_global_has_to_be_it_again(
 ) -> None:
     compiled = compile_eager(Holder(), (X,), grad=False)
     compiled(X)
-    with pytest.raises(
-        wb.ArtifactError, match=r"the global LAYER and self\.inner being one object"
-    ):
+    with pytest.raises(wb.ArtifactError, match=r"the global LAYER and self\.inner were one object"):
         compiled.save(tmp_path / "a.aot")
     monkeypatch.setitem(globals(), "LAYER", torch.nn.Linear(3, 3))
-    with pytest.raises(wb.ContractError, match=r"self\.inner and LAYER have to be one module"):
+    with pytest.raises(wb.ContractError, match=r"self\.inner and LAYER must be one module"):
         compiled(X)
 
 
@@ -368,5 +371,5 @@ def test_settings_that_are_a_global_too_are_frozen_in_a_file(
     torch.testing.assert_close(loaded(X), compiled(X))
     assert "SETTINGS" in dict(loaded.plan.frozen())
     monkeypatch.setitem(globals(), "SETTINGS", types.SimpleNamespace(scale=5.0))
-    with pytest.raises(wb.ContractError, match=r"self\.settings and SETTINGS have to be one"):
+    with pytest.raises(wb.ContractError, match=r"self\.settings and SETTINGS must be one"):
         compiled(X)

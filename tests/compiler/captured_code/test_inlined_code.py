@@ -80,7 +80,7 @@ def test_the_function_itself_may_lose_its_name_but_not_its_code() -> None:
     exec("def g(x): return x + 5", scope)
     assert compiled(X).tolist() == [2.0] * 4
     function.__code__ = scope["g"].__code__  # what a reloading notebook does
-    assert "g: its code" in refusal(compiled)
+    assert "g: its compiled-in code" in refusal(compiled)
 
 
 def decorated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -125,7 +125,7 @@ def test_what_the_run_of_every_program_contradicts_is_said_and_is_no_finding(
     assert [case.verdict for case in found.cases] == ["passed", "contradicted"]
     (row,) = found.findings  # it reported the place twice
     assert (row.kind, row.by, row.argument) == ("not judged", "triton-viz 9.9", "x")
-    assert "says that line " in row.text
+    assert "reports that line " in row.text
     assert row.text in found.sentence
     assert found.ok is True
     assert found.require() is found

@@ -69,7 +69,7 @@ def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
 def test_an_argument_that_begins_behind_a_sector_itself_is_to_be_aligned():
     said = describe_access(replace(see("shifted"), start=4))
 
-    assert "x itself begins 1 element (4 bytes) behind a multiple of 32 bytes" in said
+    assert "x itself starts 1 element (4 bytes) after a multiple of 32 bytes" in said
     assert "x.clone()" in said
 
 

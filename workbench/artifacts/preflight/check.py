@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
-_AGAIN = "get the file again: loading it is refused"
+_AGAIN = "get the file again; loading it is refused"
 
 
 @dataclass(frozen=True)

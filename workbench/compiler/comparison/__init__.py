@@ -1,7 +1,7 @@
 """What two runs of a call gave, compared leaf by leaf."""
 
 DOORS = {
-    "trial": "A call run two ways, with all that it gives and changes, and compared.",
+    "trial": "Runs a call in two ways, and compares results and effects.",
     "judgement": "Pairs of leaves, compared by tolerance, then with eager in float64.",
     "output_comparison": "What was compared, as plain data.",
 }

@@ -3,6 +3,6 @@
 DOORS = {
     "inductor_library": "Compiles the library of an exported program, here or in a worker.",
     "package_request": "The request for a package, and the call that a file was made with.",
-    "writing": "Compiles what was asked for and writes the file, or a variant into one.",
+    "writing": "Compiles a package and writes the file, or a variant into one.",
 }
 """What other rooms import of this one."""

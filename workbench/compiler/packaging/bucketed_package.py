@@ -201,7 +201,7 @@ def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
     for what, dims in (("input", bucketing.inputs), ("output", bucketing.outputs)):
         if any(dim.offset for dim in dims if dim.name == bucketing.split):
             raise UsageError(
-                f"An {what} has a size of {bucketing.split} plus a number: it cannot be split."
+                f"An {what} has a size of {bucketing.split} plus a constant, so it cannot be split."
             )
     joined = {dim.leaf for dim in bucketing.outputs if dim.name == bucketing.split}
     whole = [leaf for leaf, value in enumerate(outputs) if value is not None and leaf not in joined]

@@ -2,6 +2,6 @@
 
 DOORS = {
     "checkpoint": "Other activation memory budgets for a training step.",
-    "measured": "The memory of a call, measured on the CPU, and what eager would hold.",
+    "measured": "The memory of a call, measured on the CPU, and eager's memory.",
 }
 """What other rooms import of this one."""

@@ -3,6 +3,6 @@
 DOORS = {
     "live_cures": "Fixes for the breaks of a live call, tried from a view.",
     "refused_call": "Runs a call that torch refused without the compiler.",
-    "rehearse": "Rehearses the cures of graph breaks: one, each alone, those that help together.",
+    "rehearse": "Tries fixes for graph breaks: one, each separately, all that help together.",
 }
 """What other rooms import of this one."""

@@ -3,6 +3,6 @@
 DOORS = {
     "saveable": "Removes or leaves out what keeps a compiled function from being saved.",
     "serialized": "A compiled function as bytes, its kernels as libraries, names to rebind.",
-    "written_artifact": "Writes the file, after what is written was read back.",
+    "written_artifact": "Writes the file after reading it back.",
 }
 """What other rooms import of this one."""

@@ -328,7 +328,7 @@ def require_own_identity(
         if len(stored) == 1 and not is_found_again(held[stored[0]]):
             argument = pair[0] if pair[1] == stored[0] else pair[1]
             raise ArtifactError(
-                f"{name} cannot be saved: {argument} and its captured {stored[0]} were one object "
+                f"{name} cannot be saved: {argument} and the captured {stored[0]} were one object "
                 "when it was compiled, but a file would hold a copy. Leave it out with save(path, "
                 f"external_data={{{stored[0]!r}: …}}) and pass it at load, or compile with another "
                 "object as the argument."

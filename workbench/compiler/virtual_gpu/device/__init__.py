@@ -1,7 +1,7 @@
 """The GPU that torch and Triton see while a virtual one is there."""
 
 DOORS = {
-    "native_hooks": "The C++ hooks that let autograd work for a device that is not there.",
+    "native_hooks": "The C++ hooks that make autograd work for a virtual GPU.",
     "template_model": "A model that ranks the templates of a matmul or convolution.",
     "virtual": "A virtual GPU: torch's and Triton's real compilers run for it.",
 }
