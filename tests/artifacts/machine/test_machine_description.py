@@ -53,7 +53,7 @@ def test_a_machine_is_described_by_a_mapping_or_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("description", "words"),
     [
-        (3, "machine is a int: expected what wb.machine"),
+        (3, "machine is a int: expected a dict from wb.machine"),
         ("nothing.json", "cannot be read"),
         ({"cude": "13.0"}, "machine has the unknown entry cude"),
         ({"cuda": 13.0}, "machine\\['cuda'\\] is 13.0: expected a text"),

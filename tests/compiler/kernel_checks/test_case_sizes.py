@@ -63,7 +63,7 @@ def test_sizes_that_no_call_tries_are_named() -> None:
     ("made", "reason"),
     [
         (call((X, X), X, X, 1024), "its descriptors and tuples have no known meaning"),
-        (call(X[:1000], X[:1000], X[:1000], 1000), "others, too."),
+        (call(X[:1000], X[:1000], X[:1000], 1000), "runs others."),
         (call(X, X, X, 1024, grid=(7,)), "its grid is a tuple that does not follow"),
         (call(X, X, X[:512], 1024), "not every argument has the size n = 1024"),
         (call((X * 1023).int(), X, X, 1024), "its integers may be positions in another argument"),

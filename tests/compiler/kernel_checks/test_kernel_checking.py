@@ -64,7 +64,7 @@ def _fill(out: torch.Tensor, values: torch.Tensor) -> None:
     [
         (lambda *_: 1 / 0, "values: the reference raised ZeroDivisionError: division by zero"),
         (lambda *_: (X, X), "the reference must return a tensor for each of out"),
-        (lambda *_: X[:3], "the reference gives [3] for out, which is [1000]"),
+        (lambda *_: X[:3], "the reference returns [3] for out, which is [1000]"),
         (lambda *_: 3.0, "the reference must return a tensor for each of out"),
     ],
 )

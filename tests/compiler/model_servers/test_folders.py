@@ -161,7 +161,7 @@ def test_torchserve_loads_the_archive_and_answers_as_eager(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"server": "mlserver"}, "Take one of: triton, torchserve"),
+        ({"server": "mlserver"}, "expected one of triton, torchserve"),
         ({"server": "triton", "name": "a b"}, "is not a valid model name"),
         ({"server": "triton", "model": "other"}, "other"),
     ],
