@@ -118,6 +118,6 @@ def test_autocast_changes_nothing(small: Any) -> None:
 def test_without_the_check_only_tensors_are_asked_for(small: Any) -> None:
     package, (x, y) = small.load(check=False), small.args
     torch.testing.assert_close(package(x, y), small.eager())
-    assert "x has to be a tensor, got list" in refusal(package, [1], y)
+    assert "x must be a tensor, got list" in refusal(package, [1], y)
     with pytest.raises(wb.WorkbenchError, match=r"shapes cannot be multiplied|does not say why"):
         package(torch.randn(4, 15), y)
