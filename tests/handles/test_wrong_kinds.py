@@ -171,17 +171,20 @@ def plain_under(mode: Callable[[], Any]) -> Callable[[Any], None]:
 
 
 AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows operators"),
+    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows single operators"),
     "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
-    "FlopCounterMode": (counted, "FlopCounterMode follows operators"),
-    "FakeTensorMode": (faked, "FakeTensorMode follows operators"),
-    "FakeTensorMode, plain": (plain_under(FakeTensorMode), "FakeTensorMode follows operators"),
+    "FlopCounterMode": (counted, "FlopCounterMode follows single operators"),
+    "FakeTensorMode": (faked, "FakeTensorMode follows single operators"),
+    "FakeTensorMode, plain": (
+        plain_under(FakeTensorMode),
+        "FakeTensorMode follows single operators",
+    ),
     "FakeTensorMode, which takes plain": (
         plain_under(lambda: FakeTensorMode(allow_non_fake_inputs=True)),
-        "FakeTensorMode follows operators",
+        "FakeTensorMode follows single operators",
     ),
-    "DebugMode": (plain_under(DebugMode), "DebugMode follows operators"),
-    "a mode of one's own": (noted, "Noting follows operators"),
+    "DebugMode": (plain_under(DebugMode), "DebugMode follows single operators"),
+    "a mode of one's own": (noted, "Noting follows single operators"),
     "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
     "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
     "symbolic_trace": (

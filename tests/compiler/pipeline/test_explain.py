@@ -288,7 +288,7 @@ CACHE, POSITION = torch.zeros(2, 8, 3), torch.tensor(3)
     ("fn", "args", "kind", "words"),
     [
         (write_at, (CACHE, torch.ones(2, 3), POSITION), REFUSED_GRAPH, "a write at an index needs"),
-        (read_at, (CACHE, POSITION), REFUSED_GRAPH, "a read at an index needs the number"),
+        (read_at, (CACHE, POSITION), REFUSED_GRAPH, "a read at an index needs the value"),
         (chunked, (torch.ones(4, 3),), REFUSED_CALL, "mul runs in eager but fails"),
     ],
 )

@@ -150,7 +150,7 @@ def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"sizes": {"rows": [1]}}, "'rows', which is no Dim"),
+        ({"sizes": {"rows": [1]}}, "'rows', which is not a Dim"),
         ({"sizes": {"batch": []}}, "expected whole numbers, 1 or more"),
         ({"sizes": {"batch": [0, 4]}}, "expected whole numbers, 1 or more"),
         ({"sizes": {"batch": [128]}}, "outside its Dim batch in 1..64"),
