@@ -187,7 +187,7 @@ def test_a_run_that_takes_too_long_is_ended_and_a_longer_limit_runs_it_again() -
     kernel = wb.kernel(take_for_long, LONG, OUT, 3000, grid=(1,), BLOCK=256)
     kernel.frame("accesses", time_limit=0.05)
     reason = kernel.report.accesses[0].reason
-    assert reason.startswith("it did not end within 0.05 s, and was in ")
+    assert reason.startswith("it did not end within 0.05 s, in ")
     assert reason.endswith("; a higher time_limit= lets it run longer")
     ended = kernel.report
     kernel.frame("accesses", time_limit=0.01)
