@@ -79,7 +79,7 @@ def test_a_package_of_torch_runs_with_a_warning(of_torch: Path) -> None:
     torch.testing.assert_close(package(x, y), x + y)
     with pytest.raises(wb.ContractError, match="argument 1 is missing"):
         package(x)
-    with pytest.raises(wb.ArtifactError, match="holds no report"):
+    with pytest.raises(wb.ArtifactError, match="has no report"):
         _ = package.report
 
 

@@ -427,7 +427,7 @@ class BackgroundHash:
                 digest = self._hash(handle, offset, size)
                 if digest is not None and digest != expected:
                     self._error = ArtifactError(
-                        f"The package is damaged: the hash of {name} differs from the manifest. "
+                        f"The package is damaged: {name} has the wrong hash. "
                         "Results that used it may be wrong. Get the file again."
                     )
                     self._tell(self._error)
