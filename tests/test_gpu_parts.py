@@ -396,7 +396,7 @@ def test_where_counters_are_not_allowed_nothing_is_checked(told: Told, tmp_path:
 
 def test_a_profile_stands_beside_that_of_torch(told: Told) -> None:
     by_profile, by_trace = {"a": 10.0, "b": 25.0, "c": 4.0}, {"a": 10.0, "b": 20.0, "c": 4.0}
-    clock = "the times of kernels are by events"
+    clock = "kernel times are from GPU events"
     found = Profiled(by_profile, by_trace, 4, 3, True, "measured, median", clock, 5, 9)
     profiling.tell(found)
     rows, _ = told()

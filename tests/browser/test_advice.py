@@ -53,9 +53,9 @@ def test_a_rewrite_is_tried_and_compared_in_place(notebook: Notebook) -> None:
     advice.get_by_role("button", name="Leave .contiguous() out").click()
     assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"
     advice.get_by_role("button", name="Try it").click()
-    advice.get_by_text(
-        "Outputs and all that the call changes of the original and the copy agree"
-    ).wait_for(timeout=60_000)
+    advice.get_by_text("Outputs and all effects of eager and the copy agree").wait_for(
+        timeout=60_000
+    )
     kernels = advice.get_by_role("row", name="Kernels, counted").inner_text()
     assert kernels.split()[-3:] == ["3", "→", "2"]
     advice.get_by_role("button", name="Compare").click()

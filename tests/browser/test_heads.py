@@ -27,7 +27,7 @@ def noisy() -> Report:
     report = Report.load(RECORDS / "convolutions.wbr")
     rows = [replace(kernel, time_us=5.0, calls=2) for kernel in report.kernels]
     tables = {**report.tables, "kernels": Table.of(Kernel, rows)}
-    noise = (f"noisy: {NOISE}; close other programs",)
+    noise = (f"noisy: {NOISE}, so close other programs",)
     call = MeasuredCall(300.0, 200.0, None, 14, noise, bytes_per_s=1e10, flops_per_s=1e11)
     return add_measured_call(replace(report, tables=tables), call)
 

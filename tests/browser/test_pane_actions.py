@@ -44,7 +44,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
     (lab.folder / "mine.aot").write_text("mine")
     file.fill("mine.aot")
     save.click()
-    view.get_by_text("mine.aot is there already: choose another name").wait_for()
+    view.get_by_text("mine.aot already exists. Choose another name").wait_for()
     file.fill("kept")
     save.click()
     view.get_by_text("No round trip yet.").wait_for(timeout=LONG)
@@ -61,7 +61,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
 
 def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
     open_pane(view, "Autotune")
-    view.get_by_text("Compiles it once more and times each choice on top.").wait_for()
+    view.get_by_text("Compiles it once more, plus the benchmark of each choice.").wait_for()
     with shows_work(view, "Compiling Linear with max-autotune…"):
         view.get_by_role("button", name="Try max-autotune").click()
     view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)

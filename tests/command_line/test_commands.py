@@ -164,7 +164,7 @@ def test_a_break_is_a_finding(
         (["report", "nowhere.wbr"], "Cannot open nowhere.wbr"),
         (["report", __file__], "workbench report: "),
         (["diff", str(STATIC), "nowhere.wbs"], "nowhere.wbs"),
-        (["inspect", str(STATIC)], "is a record, not an artifact: open it with wb.Report.load"),
+        (["inspect", str(STATIC)], "is a report, not an artifact. Open it with wb.Report.load"),
         (["report", str(STATIC), "--html", "nowhere/page.html"], "Cannot write nowhere/page.html"),
         (["explain", "theirs"], "write MODULE:FUNCTION"),
         (["explain", "fractions:Fraction"], "fractions:Fraction is a class: name a function"),

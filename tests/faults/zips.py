@@ -47,7 +47,7 @@ class Archive:
         """The zip file; with the seal of the workbench where somebody took the trouble."""
         to = io.BytesIO()
         with warnings.catch_warnings(), zipfile.ZipFile(to, "w") as archive:
-            warnings.simplefilter("ignore")  # two members of one name
+            warnings.simplefilter("ignore")  # two members with one name
             for info, content in self.members:
                 entry = copy.copy(info)
                 archive.writestr(entry, content, compress_type=entry.compress_type)

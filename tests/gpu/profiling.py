@@ -84,7 +84,7 @@ def tell(found: Profiled) -> None:
     )
     print_figure(
         "kernel times come from a trace",
-        float("by events" not in found.clock),
+        float("GPU events" not in found.clock),
         "yes or no",
         reach=1,
         rule=">=",

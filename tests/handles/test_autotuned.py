@@ -63,5 +63,5 @@ def test_guards_of_another_target_than_the_records_are_not_offered() -> None:
 
 def test_what_has_no_choices_says_so() -> None:
     eager: Any = wb.aot_compile(double, (torch.rand(8, 8),), backend="eager")
-    assert explain_no_autotune(eager, None) == "The backend eager has no choices to time."
+    assert explain_no_autotune(eager, None) == "The backend eager has no choices to benchmark."
     assert explain_no_autotune(eager, "It is gone.") == "It is gone."

@@ -51,7 +51,7 @@ def test_the_cure_of_what_was_compiled_inside_holds(subject: Any, tmp_path: Path
     for compiled, mode in calls:
         with mode(), pytest.raises(wb.ContractError) as caught:
             compiled(inside.clone())
-        assert "compile it under torch.no_grad()" in str(caught.value)
+        assert "compile and call it under torch.no_grad()" in str(caught.value)
     with torch.no_grad():
         x = inside.clone()
         again = wb.aot_compile(subject, (x,), backend="eager", capture="light")

@@ -24,11 +24,11 @@ def test_the_view_shows_the_file_and_how_it_compares(compiled: Any, tmp_path: Pa
     mail = Mailbox(show(compiled).live())
     _, before = mail.ask("document")
     assert before["efforts"]["save"] == (
-        "One file is written where the kernel runs, 288 B of it weights; nothing is run."
+        "One file is written where the kernel runs, 288 B of it weights; nothing is executed."
     )
     assert before["file"]["can_save"]
     unsaved, _ = mail.ask("check", question={"machine": ""})
-    assert "There is no file yet" in unsaved["error"]
+    assert "No file to compare" in unsaved["error"]
     answer, _ = mail.ask("save", question={"path": str(tmp_path / "made")})
     assert answer["error"] is None
     assert mail.view.progress["title"] in ("Saving made…", "made")
@@ -45,7 +45,7 @@ def test_the_view_shows_the_file_and_how_it_compares(compiled: Any, tmp_path: Pa
 
 def test_nothing_is_written_over_and_a_name_is_needed(compiled: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.aot").write_text("mine")
-    with pytest.raises(UsageError, match="is there already: choose another name"):
+    with pytest.raises(UsageError, match=r"already exists\. Choose another name"):
         start_save(compiled, str(tmp_path / "mine"))
     with pytest.raises(UsageError, match="Name the file"):
         start_save(compiled, "  ")

@@ -104,10 +104,10 @@ def test_only_files_with_variants_know_the_word(small: Any, tmp_path: Path) -> N
     package = small.load()
     with pytest.raises(wb.UsageError, match="holds no variants"):
         package.variant_of(*small.args)
-    with pytest.raises(wb.UsageError, match="is there and holds no variants"):
+    with pytest.raises(wb.UsageError, match="exists and holds no variants"):
         wb.package(small.module, small.args, path=small.path, variant="float32")
     both = {"a": Doubling(), "b": Doubling()}
-    with pytest.raises(wb.UsageError, match="is one of one model, and these are several"):
+    with pytest.raises(wb.UsageError, match="needs a single model, but several are given"):
         wb.package(both, {"a": (X,), "b": (X,)}, path=tmp_path / "m.pt2", variant="float32")
 
 

@@ -171,17 +171,20 @@ def plain_under(mode: Callable[[], Any]) -> Callable[[Any], None]:
 
 
 AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows operators"),
+    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows single operators"),
     "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
-    "FlopCounterMode": (counted, "FlopCounterMode follows operators"),
-    "FakeTensorMode": (faked, "FakeTensorMode follows operators"),
-    "FakeTensorMode, plain": (plain_under(FakeTensorMode), "FakeTensorMode follows operators"),
+    "FlopCounterMode": (counted, "FlopCounterMode follows single operators"),
+    "FakeTensorMode": (faked, "FakeTensorMode follows single operators"),
+    "FakeTensorMode, plain": (
+        plain_under(FakeTensorMode),
+        "FakeTensorMode follows single operators",
+    ),
     "FakeTensorMode, which takes plain": (
         plain_under(lambda: FakeTensorMode(allow_non_fake_inputs=True)),
-        "FakeTensorMode follows operators",
+        "FakeTensorMode follows single operators",
     ),
-    "DebugMode": (plain_under(DebugMode), "DebugMode follows operators"),
-    "a mode of one's own": (noted, "Noting follows operators"),
+    "DebugMode": (plain_under(DebugMode), "DebugMode follows single operators"),
+    "a mode of one's own": (noted, "Noting follows single operators"),
     "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
     "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
     "symbolic_trace": (
@@ -229,8 +232,8 @@ class Passing(TorchFunctionMode):
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
-        (Passing, "torch function modes: Passing around this call"),
-        (lambda: torch.device("meta"), "torch function modes: a default device "),
+        (Passing, "under other torch function modes (Passing)"),
+        (lambda: torch.device("meta"), "torch function modes (a default device "),
     ],
 )
 def test_another_torch_function_mode_is_named(mode: Callable[[], Any], words: str) -> None:
@@ -241,7 +244,7 @@ def test_another_torch_function_mode_is_named(mode: Callable[[], Any], words: st
         with pytest.raises(wb.ContractError) as caught:
             compiled(X)
     assert words in str(caught.value)
-    with pytest.raises(wb.ContractError, match="torch function modes: none around this call"):
+    with pytest.raises(wb.ContractError, match=r"under other torch function modes \(none\)"):
         within(X)
 
 
@@ -293,7 +296,7 @@ def cache_of_autocast() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace follows operators"),
+        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace follows single operators"),
         (lambda h: torch.jit.trace_module(h, {"forward": (X,)}), "torch.jit.trace records"),
         (lambda h: torch.jit.trace(h, (X,)), "torch.jit.trace records"),
         (lambda h: torch.onnx.export(h, (X,), io.BytesIO(), dynamo=False), "torch.jit.trace rec"),
@@ -314,7 +317,9 @@ def test_a_compiled_module_is_refused_by_the_same_tools(
 
 def test_another_compilation_stops_at_a_package_with_the_reason(packaged: Package) -> None:
     for inner in (packaged, packaged["model"]):
-        with pytest.raises(torch._dynamo.exc.Unsupported, match="a package holds compiled code"):
+        with pytest.raises(
+            torch._dynamo.exc.Unsupported, match="a package holds only compiled code"
+        ):
             torch.compile(lambda a, inner=inner: inner(a) + 1, backend="eager", fullgraph=True)(X)
         broken = torch.compile(lambda a, inner=inner: inner(a.sin()) + 1, backend="eager")
         torch.testing.assert_close(broken(X), scaled(X.sin()) + 1)
@@ -375,7 +380,7 @@ BESIDE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "mkldnn": (lambda: torch.ones(4, 6).to_mkldnn(), "call .to_dense()"),
     "subclass": (lambda: torch.ones(4, 6).as_subclass(Own), "got Own"),
-    "meta": (lambda: torch.ones(4, 6, device="meta"), "of another kind"),
+    "meta": (lambda: torch.ones(4, 6, device="meta"), "its kind inside torch differs"),
     "number": (lambda: 3, "expected a tensor, got int"),
 }
 

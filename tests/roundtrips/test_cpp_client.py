@@ -35,14 +35,14 @@ def test_without_cmake_or_a_compiler_it_is_one_sentence(
     (tmp_path / "CMakeLists.txt").write_text("project(none LANGUAGES CXX)\n")
     found = {name: project._tool(name) for name in ("cmake", "ninja")}
     monkeypatch.setattr(project, "_tool", {}.get)
-    with pytest.raises(wb.WorkbenchError, match=r"there is no CMake: pip install cmake\.$"):
+    with pytest.raises(wb.WorkbenchError, match=r"CMake was not found: pip install cmake\.$"):
         project.build(tmp_path, "latency")
     if None in found.values():
         pytest.skip("no CMake or no Ninja")
     monkeypatch.setattr(project, "_tool", found.get)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(wb.WorkbenchError, match="there is no compiler: install one, such as g"):
+    with pytest.raises(wb.WorkbenchError, match="no compiler was found: install one, such as g"):
         project.build(tmp_path, "latency")
 
 

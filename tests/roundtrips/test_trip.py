@@ -314,7 +314,7 @@ def test_random_states_are_compared_and_what_is_not_checked_is_never_ok() -> Non
     strict = wb.aot_compile(lambda x: x * 2, x, options={"fallback_random": True}, grad=False)
     found = wb.roundtrip(strict, x, ways=("ours",), reference=samples.wasteful)
     wrong = {leaf.leaf: leaf.note for leaf in found.leaves if not leaf.ok}
-    assert wrong == {"random state of torch": "only the original draws random numbers"}
+    assert wrong == {"random state of torch": "only eager draws random numbers"}
     assert found.way("ours").ok is False
     found = wb.roundtrip(wb.aot_compile(samples.wasteful, x, grad=False), x, ways=("ours",))
     rows = {leaf.leaf: (leaf.ok, leaf.checked) for leaf in found.leaves}

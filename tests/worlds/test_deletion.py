@@ -142,6 +142,6 @@ def test_the_file_of_a_session_says_what_is_missing(tmp_path: Path) -> None:
     assert run(tmp_path, ASK).splitlines() == [
         f"run.wbs: {missing}",
         f"sized.aotv: {missing}",
-        "what reads the reports of sized is not installed",
+        "the package that reads the reports of sized is not installed",
         "[6.0, 6.0, 6.0] None",
     ]

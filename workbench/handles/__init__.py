@@ -1,7 +1,7 @@
 """What a user holds: compiled functions, packages, jobs and what they answer."""
 
 DOORS = {
-    "compiled": "A compiled function: called like the original, checked on every call.",
-    "cross_compiled": "What was compiled for a virtual GPU: looked at, not called here.",
+    "compiled": "A compiled function: called like eager, checked on every call.",
+    "cross_compiled": "A compilation for a virtual GPU: inspected, not called here.",
 }
 """What other rooms import of this one."""

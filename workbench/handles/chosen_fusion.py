@@ -21,8 +21,8 @@ from workbench.report import Report
 
 Names = tuple[str, str]
 _GONE = (
-    "The function is not alive here: fusion can be chosen for what aot_compile returned, not for a "
-    "record or a file."
+    "The function is not alive here. Fusion can be chosen for a result of aot_compile, not for a "
+    "report or a file."
 )
 
 
@@ -37,7 +37,7 @@ def with_fusion(
     if compiled.recipe is None:
         raise UsageError(_GONE)
     if not forbid and not force and not unfused:
-        raise UsageError('Name pairs to keep apart or to fuse, such as forbid=[("k0", "k1")].')
+        raise UsageError('Name pairs to keep unfused or to fuse, such as forbid=[("k0", "k1")].')
     report = compiled.report
     alone = frozenset(node for name in unfused for node in list_lowered_nodes(report, name))
     choice = FusionChoice(_pairs(report, forbid), _pairs(report, force), alone)
@@ -55,9 +55,9 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
     """Raise `UsageError` if the operations of a file may have other names here."""
     if made_with != torch.__version__:
         raise UsageError(
-            f"{path} was compiled with with_fusion by torch {made_with}, and here is torch "
-            f"{torch.__version__}, whose operations may have other names. Compile the original "
-            "with wb.aot_compile and choose again with with_fusion."
+            f"{path} was compiled with with_fusion on torch {made_with}, but this is torch "
+            f"{torch.__version__}, whose operations may have other names. Compile the function "
+            "with wb.aot_compile and call with_fusion again."
         )
 
 
@@ -83,7 +83,7 @@ def _with_note(
     """The same, its report saying what was chosen; raises `UsageError` where it was not fused."""
     for names, pair in zip(force, choice.force, strict=True):
         _check(made.report, names, pair)
-    said = [f"{a} and {b} were kept apart" for a, b in forbid]
+    said = [f"{a} and {b} were kept unfused" for a, b in forbid]
     said += [f"{a} and {b} were fused" for a, b in force]
     said += [f"every operator of {name} writes its value" for name in unfused]
     request = made.report.request
@@ -96,12 +96,12 @@ def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]
     pairs = []
     for pair in named:
         if isinstance(pair, str) or len(pair) != 2:
-            raise UsageError(f'{pair!r} is no pair: give two names, such as ("k0", "k1").')
+            raise UsageError(f'{pair!r} is not a pair: pass two names, such as ("k0", "k1").')
         a, b = (list_operations(report, name) for name in pair)
         if a & b:
             raise UsageError(
-                f"{pair[0]} and {pair[1]} are one operation before anything is fused: name two of "
-                "those that frame('scheduler_nodes') lists."
+                f"{pair[0]} and {pair[1]} are one operation before fusion. Name two from "
+                "frame('scheduler_nodes')."
             )
         pairs.append((a, b))
     return tuple(pairs)
@@ -119,8 +119,8 @@ def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
         ends = [set(apart.parts(row.graph, name)) for name in (row.a, row.b)]
         if any(one & pair[0] and two & pair[1] for one, two in (ends, ends[::-1])):
             raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(row).sentence}")
-    why = "Inductor only tries operations that use a common buffer, and these were not tried."
+    why = "Inductor only tries operations that share a buffer, and these were not tried."
     for kernel in report.kernels:
         if not kernel.is_generated and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):
-            why = f"{kernel.id} is a library call, which the compiler cannot put anything into."
+            why = f"{kernel.id} is a library call, which the compiler cannot fuse with anything."
     raise UsageError(f"{names[0]} and {names[1]} cannot be fused: {why}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class CompiledModule(Compiled, torch.nn.Module):
     """Call a compiled module; `aot_compile` returns this, and `load` if the module is known.
 
-    Its parameters, buffers, submodules and hooks are those of the original module, under the same
+    Its parameters, buffers, submodules and hooks are those of the eager module, under the same
     names. It can replace that module, and a state_dict of either fits the other.
     """
 
@@ -43,7 +43,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def training(self) -> bool:
-        """The mode of the original module."""
+        """The mode of the eager module."""
         return bool(self._plan.receiver[0].training)
 
     @training.setter
@@ -56,7 +56,7 @@ class CompiledModule(Compiled, torch.nn.Module):
             asked, there = ("train", "evaluation") if mode else ("eval", "training")
             raise UsageError(
                 f"{self.name} was compiled for {there}, and {asked}() does not change its code. "
-                f"Put the original module (.module) back, or compile it again after {asked}()."
+                f"Restore the eager module (.module), or recompile it after {asked}()."
             )
         self._plan.receiver[0].train(mode)
         return self
@@ -68,15 +68,15 @@ class CompiledModule(Compiled, torch.nn.Module):
                 made = fn(tensor)
             if (made.dtype, made.device) != (tensor.dtype, tensor.device):
                 raise UsageError(
-                    f"{self.name} was compiled for {name} as {tensor.dtype} on {tensor.device}; "
-                    f"it cannot become {made.dtype} on {made.device}. Convert the original module "
-                    "(.module) and compile it again."
+                    f"{self.name} was compiled for {name} as {tensor.dtype} on {tensor.device}; it "
+                    f"cannot become {made.dtype} on {made.device}. Convert the eager module "
+                    "(.module) and recompile it."
                 )
         self._plan.receiver[0]._apply(fn, recurse)
         return self
 
     def state_dict(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the original module's state_dict, with the additions of its class."""
+        """Return the eager module's state_dict, with the additions of its class."""
         return self._plan.receiver[0].state_dict(*args, **kwargs)
 
     def _load_from_state_dict(self, /, *args: Any, **kwargs: Any) -> None:
@@ -105,8 +105,8 @@ class CompiledModule(Compiled, torch.nn.Module):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse: machine code cannot be copied or pickled."""
         raise UsageError(
-            f"{self.name} is compiled code, which pickle and copy cannot hold. Write it with "
-            ".save(path), and in a bigger model save state_dict() instead of the model."
+            f"{self.name} is compiled code, which pickle and copy cannot store. Write it with "
+            ".save(path), and in a larger model save state_dict() instead of the model."
         )
 
 
@@ -131,17 +131,19 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
 
 
 def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the original of a compiled `target`, or of compiled parts in it, with notes on it."""
+    """Return the eager function of a compiled `target`, or of compiled parts in it, with notes."""
     if isinstance(target, Compiled):
         if target.original is None:
             raise UsageError(
-                f"{target.name} was loaded from a file that does not hold the function: compile "
+                f"{target.name} was loaded from a file that does not contain the function. Compile "
                 "the function itself."
             )
-        return target.original, (f"{target.name} was compiled before: its original is compiled",)
+        return target.original, (
+            (f"{target.name} was already compiled; its eager function is compiled"),
+        )
     names = find_compiled_parts(target)
     if not names:
         return target, ()
     return target, (
-        f"{', '.join(names)} was compiled before: its original code is compiled as a part of this",
+        f"{', '.join(names)} was already compiled; its eager code is compiled as a part of this",
     )

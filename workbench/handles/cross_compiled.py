@@ -46,8 +46,8 @@ class CrossCompiled(Recompilable):
     def __call__(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a virtual GPU."""
         raise UsageError(
-            f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. "
-            "Look at .report, or compile with target='host' to call it."
+            f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. See "
+            ".report, or compile with target='host' to call it."
         )
 
     @property
@@ -110,16 +110,17 @@ class CrossCompiled(Recompilable):
     def why_no_profile(self) -> str:
         """The reason why its kernels cannot be measured from a view."""
         return (
-            f"{self.gpu.device_name} is not in this machine, so nothing can be measured: the bound "
-            "is a model's."
+            f"{self.gpu.device_name} is not in this machine, so nothing can be measured; the bound "
+            "is modelled."
         )
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a virtual GPU."""
         raise UsageError(
-            f"Nothing can be measured on {self.gpu.device_name}, which is not here. Compile on a "
-            "machine that has one with target='cuda'; .report.frame('resources') has estimates."
+            f"Nothing can be measured on {self.gpu.device_name}, which is not in this machine. "
+            "Compile on a machine that has one with target='cuda'. .report.frame('resources') has "
+            "estimates."
         )
 
 

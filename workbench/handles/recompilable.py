@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 _NO_INPUTS = (
-    "It was loaded from a file, which holds no inputs to measure it on: call "
+    "It was loaded from a file, which holds no inputs to measure it on. Call "
     "`compiled.profile(*args)`."
 )
 _GONE = (
-    "It was loaded from a file, which does not hold the function: compile the call again with "
+    "It was loaded from a file that does not contain the function. Compile the call again with "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
 
@@ -93,7 +93,9 @@ class Retarget(LivePart):
 
         own = [name for name in targets if name in TARGETS]
         if own:
-            raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
+            raise UsageError(
+                f"Kernels are compared on GPUs, and {own[0]!r} is not one. Leave it out."
+            )
         find_target_gpus(targets)
         kernels = self._x.report.kernels
         has_triton = any(kernel.language == "triton" for kernel in kernels)
@@ -323,7 +325,7 @@ class Recompilable(CompiledBase, ABC):
             taken = ask(world, lambda each: each.take_kernel(self.report, name, gpu), None, name)
             if taken is not None:
                 return taken
-        raise UsageError("What takes a kernel out of a program is not installed here.")
+        raise UsageError("The package that extracts a kernel from a program is not installed here.")
 
     @checked
     def rank_configs(
@@ -375,7 +377,7 @@ class Recompilable(CompiledBase, ABC):
 
 
 MODE = "max-autotune"
-COST = "Compiles it once more and times each choice on top."
+COST = "Compiles it once more, plus the benchmark of each choice."
 
 
 def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
@@ -404,15 +406,15 @@ def explain_no_autotune(compiled: CompiledBase, gone: str | None) -> str | None:
         return gone
     request = compiled.report.request
     if request.backend != "inductor":
-        return f"The backend {request.backend} has no choices to time."
-    return f"It was compiled with {request.mode} already." if _is_tuned(request.mode) else None
+        return f"The backend {request.backend} has no choices to benchmark."
+    return f"It was already compiled with {request.mode}." if _is_tuned(request.mode) else None
 
 
 def _is_tuned(mode: str | None) -> bool:
     return bool(mode and mode.startswith(MODE))
 
 
-_UNSAVED = "There is no file yet to be compared with a machine: save one first."
+_UNSAVED = "No file to compare with a machine yet. Save one first."
 
 
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
@@ -425,7 +427,7 @@ def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
         raise UsageError("Name the file to write, such as model.aot.")
     place = os.path.expanduser(name if name.endswith(".aot") else f"{name}.aot")
     if os.path.exists(place):
-        raise UsageError(f"{place} is there already: choose another name, or remove it first.")
+        raise UsageError(f"{place} already exists. Choose another name, or remove it first.")
 
     def work(steps: Steps) -> str:
         steps("writing the file", 0.0)
@@ -456,7 +458,7 @@ def describe_saving(compiled: Any) -> str:
     module = getattr(compiled, "module", None)
     size = sum(p.nbytes for p in module.parameters()) if module is not None else 0
     weights = f", {number_text(size, 'bytes')} of it weights" if size else ""
-    return f"One file is written where the kernel runs{weights}; nothing is run."
+    return f"One file is written where the kernel runs{weights}; nothing is executed."
 
 
 def _find_file(compiled: Any) -> str:
@@ -465,7 +467,7 @@ def _find_file(compiled: Any) -> str:
         raise UsageError(_UNSAVED)
     path: str = os.path.expanduser(places[0])
     if not os.path.exists(path):
-        raise UsageError(f"{places[0]} is not there any more: save it again.")
+        raise UsageError(f"{places[0]} no longer exists. Save it again.")
     return path
 
 

@@ -112,7 +112,7 @@ def test_a_measured_call_stands_beside_the_model() -> None:
         replace(kernel, time_us=3.1 if kernel.language == "extern" else 1.2)
         for kernel in bounds.kernels
     ]
-    said = ("the times of kernels are by events",)
+    said = ("kernel times are from GPU events",)
     timed = replace(bounds, tables={**bounds.tables, "kernels": Table.of(Kernel, kernels)})
     measured = add_measured_call(timed, MeasuredCall(4313.0, 20.0, None, 50, said))
     found = wb.launches(measured)

@@ -451,7 +451,7 @@ def test_attention_of_a_training_step_is_tried_with_its_gradients() -> None:
     found = found_in(attended, learning_parts(), grad=True)["attention-by-hand"]
     tried = found.try_()
     assert tried.agrees
-    assert tried.checked.startswith("Outputs and all that the call changes of")
+    assert tried.checked.startswith("Outputs and all effects of")
     assert tried.after.kernels < tried.before.kernels
 
 

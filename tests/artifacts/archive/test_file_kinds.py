@@ -28,7 +28,7 @@ import workbench as wb
         ({1, 2}, "is a pickle of a set"),
         ((1, 2), "is a pickle of a plain value"),
         (["x" * 9000], "is a pickle of a list"),
-        (np.ones(3), "is a pickle of an array of numpy"),
+        (np.ones(3), "is a pickle of a NumPy array"),
         (torch.ones(2), "is a pickle of tensors"),
         ({"weight": torch.ones(2)}, "is a pickle of tensors"),
         (torch.nn.Linear(2, 2).state_dict(), "is a pickle of tensors"),
@@ -77,7 +77,7 @@ def test_pickles_of_unknown_classes_are_no_compiled_functions(
     path.write_bytes(pickle.dumps(value, protocol=protocol))
     said = refused(path)
     assert f"is a pickle of other objects, the first {first}" in said
-    assert "nothing of it was unpickled" in said
+    assert "it was not unpickled" in said
     with pytest.raises(wb.ArtifactError, match="is a pickle of other objects"):
         wb.check(path)
 
@@ -85,7 +85,7 @@ def test_pickles_of_unknown_classes_are_no_compiled_functions(
 def test_a_file_of_spaces_is_not_empty(tmp_path: Path) -> None:
     path = tmp_path / "spaces.aot"
     path.write_bytes(b" " * 9000)
-    with pytest.raises(wb.ArtifactError, match="begins with white space"):
+    with pytest.raises(wb.ArtifactError, match="contains only white space"):
         wb.inspect(path)
     with pytest.raises(wb.ArtifactError, match="begins with white space"):
         wb.read_profile(path)
@@ -95,7 +95,7 @@ def test_a_long_name_in_a_directory_is_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "lying.pt2"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/" + "\1" * 900, b"x")
-    with pytest.raises(wb.ArtifactError, match="does not belong there") as refused:
+    with pytest.raises(wb.ArtifactError, match="unexpected member") as refused:
         wb.inspect(path)
     assert len(str(refused.value)) < 300
 
@@ -117,13 +117,13 @@ def test_files_of_torch_save_are_weights_and_no_code(tmp_path: Path) -> None:
     for is_zip in (True, False):
         torch.save(model.state_dict(), path, _use_new_zipfile_serialization=is_zip)
         said = refused(path)
-        assert "is a file of torch.save" in said
+        assert "was written by torch.save" in said
         assert "torch.load(path, weights_only=True)" in said
         assert torch.load(path, weights_only=True).keys() == model.state_dict().keys()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # as torch.jit.save does
         for member in ("data.pkl", "constants.pkl", "code/__torch__.py"):
             archive.writestr(f"model/{member}", b"x" * 100)
-    assert "torch.jit.load opens it" in refused(path)
+    assert "Open it with torch.jit.load" in refused(path)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
@@ -135,7 +135,7 @@ def test_an_older_file_of_torch_save_is_known_in_any_protocol(
     path = tmp_path / "weights.pt"
     torch.save([1], path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
     said = refused(path)
-    assert "is a file of torch.save in its older form" in said
+    assert "was written by torch.save in its older format" in said
     assert "Save the weights again without pickle_protocol" in said
     with pytest.raises(pickle.UnpicklingError, match="Unsupported operand"):
         torch.load(path, weights_only=True)
@@ -179,4 +179,4 @@ def test_a_text_is_no_pickle(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     for text in ("I am a text.", "(a note.", "cargo is heavy.", "Notes."):
         path.write_text(text)
-        assert "is neither an artifact or package" in refused(path)
+        assert "is not an artifact or package" in refused(path)

@@ -54,7 +54,7 @@ def test_a_whole_package_is_read_and_unpacked(path: Path, tmp_path: Path) -> Non
 
 
 def test_names_of_members_that_are_not_there_are_refused(path: Path) -> None:
-    with pytest.raises(ArtifactError, match="holds no member nothing"):
+    with pytest.raises(ArtifactError, match="has no member nothing"):
         opened(path, lambda package: package.raw("nothing"))
 
 
@@ -178,36 +178,36 @@ def prefixed(path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "path traversal": (add("m/../../evil.so"), "does not belong"),
-    "absolute path": (add("/etc/evil"), "does not belong|folders"),
-    "backslash": (add("m\\..\\evil"), "does not belong"),
-    "control character": (add("m/a\nb"), "does not belong"),
-    "empty part": (add("m//evil"), "does not belong"),
-    "dot": (add("m/./evil"), "does not belong"),
-    "long name": (add("m/" + "x" * 300), "does not belong"),
-    "folder": (add("m/data/"), "does not belong"),
+    "path traversal": (add("m/../../evil.so"), "unexpected member"),
+    "absolute path": (add("/etc/evil"), "unexpected member|folders"),
+    "backslash": (add("m\\..\\evil"), "unexpected member"),
+    "control character": (add("m/a\nb"), "unexpected member"),
+    "empty part": (add("m//evil"), "unexpected member"),
+    "dot": (add("m/./evil"), "unexpected member"),
+    "long name": (add("m/" + "x" * 300), "unexpected member"),
+    "folder": (add("m/data/"), "unexpected member"),
     "file and folder": (add(f"m/{sample.BLOB}/x"), "a file and a folder"),
-    "second root": (add("n/x"), "2 folders where a .pt2 holds one"),
+    "second root": (add("n/x"), "2 folders, but a .pt2 has one"),
     "link": (add("m/link", stat.S_IFLNK | 0o777), "link or encrypted"),
     "device": (add("m/device", stat.S_IFCHR | 0o600), "link or encrypted"),
-    "duplicate": (add(f"m/{sample.BLOB}"), "two members of one name"),
-    "unlisted": (add("m/data/extra"), "data/extra is not what the manifest lists"),
-    "missing member": (unlisted, "is not what the manifest lists"),
-    "other size": (other_size, "is not what the manifest lists"),
-    "other root": (other_root, "damaged or foreign"),
+    "duplicate": (add(f"m/{sample.BLOB}"), "two members with one name"),
+    "unlisted": (add("m/data/extra"), "data/extra does not match the manifest"),
+    "missing member": (unlisted, "does not match the manifest"),
+    "other size": (other_size, "does not match the manifest"),
+    "other root": (other_root, "damaged or not written by"),
     "compressed bomb": (compressed, "is compressed"),
     "encrypted": (patched(b"PK\1\2", 8, "<H", 1), "link or encrypted"),
-    "other header": (patched(b"PK\3\4", 14, "<I", 7), "header of .* is not what"),
-    "huge member": (patched(b"PK\1\2", 20, "<II", 0xFFFFFFF0, 0xFFFFFFF0), "bigger than the file"),
+    "other header": (patched(b"PK\3\4", 14, "<I", 7), "header of .* does not match"),
+    "huge member": (patched(b"PK\1\2", 20, "<II", 0xFFFFFFF0, 0xFFFFFFF0), "larger than the file"),
     "hidden members": (hiding, "hides members"),
     "gap": (gap, "hide bytes"),
-    "overlapping": (overlapping, "overlap|is not what the directory says"),
-    "data descriptor": (patched(b"PK\3\4", 6, "<H", 8), "is not what the directory says"),
-    "zip64 lie": (zip64_lie, "nothing of it was read"),
-    "two directories": (two_ends, "another end|no directory"),
-    "prefix": (prefixed, "no directory"),
-    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-200]), "no directory"),
-    "appended": (lambda p: p.write_bytes(p.read_bytes() + b"x"), "another end"),
+    "overlapping": (overlapping, "overlap|does not match the directory"),
+    "data descriptor": (patched(b"PK\3\4", 6, "<H", 8), "does not match the directory"),
+    "zip64 lie": (zip64_lie, "was not read"),
+    "two directories": (two_ends, "end record is wrong|directory is missing"),
+    "prefix": (prefixed, "directory is missing"),
+    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-200]), "directory is missing"),
+    "appended": (lambda p: p.write_bytes(p.read_bytes() + b"x"), "end record is wrong"),
     "no members": (lambda p: zipfile.ZipFile(p, "w").close(), "0 folders"),
 }
 
@@ -225,10 +225,10 @@ def test_a_wrong_package_is_refused_with_its_own_error(fault: str, path: Path) -
 def test_a_model_that_names_what_is_not_there_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.pt2"
     for wrong, message in (
-        (sample.model(library="../../etc/passwd"), "which model model needs, is not in it"),
-        (sample.model(constants=(sample.weight(256, "nothing"),)), "is not in it"),
-        (sample.model(constants=(sample.weight(257),)), "does not lie in"),
-        (sample.model(constants=(replace(sample.weight(), offset=-8),)), "does not lie in"),
+        (sample.model(library="../../etc/passwd"), "which model model needs, is missing"),
+        (sample.model(constants=(sample.weight(256, "nothing"),)), "is missing"),
+        (sample.model(constants=(sample.weight(257),)), "does not fit inside"),
+        (sample.model(constants=(replace(sample.weight(), offset=-8),)), "does not fit inside"),
     ):
         sample.write_package(path, wrong)
         with pytest.raises(ArtifactError, match=message):
@@ -237,7 +237,7 @@ def test_a_model_that_names_what_is_not_there_is_refused(tmp_path: Path) -> None
 
 def test_two_models_of_one_name_are_refused(path: Path) -> None:
     sample.write_package(path, sample.model(), sample.model())
-    with pytest.raises(ArtifactError, match="two models of one name"):
+    with pytest.raises(ArtifactError, match="two models with one name"):
         opened(path)
 
 
@@ -250,7 +250,7 @@ def test_an_archive_of_torch_needs_no_manifest_but_whole_members(tmp_path: Path)
         assert package.raw("archive_format") == b"pt2"
         package.unpack(tmp_path / "out", package.entries)
     path.write_bytes(path.read_bytes().replace(b"library", b"Library"))
-    with path.open("rb") as file, pytest.raises(ArtifactError, match="does not have the hash"):
+    with path.open("rb") as file, pytest.raises(ArtifactError, match="has the wrong hash"):
         read_package_container(read_frame(file)).unpack(tmp_path / "again", package.entries)
 
 
@@ -258,14 +258,14 @@ def test_what_follows_the_data_of_a_member_must_be_right(tmp_path: Path) -> None
     path = tmp_path / "torch.pt2"
     write_as_torch(path, {"archive_format": b"pt2"})
     patched(b"PK\7\x08", 8, "<I", 4)(path)
-    with pytest.raises(ArtifactError, match="what follows torch/archive_format"):
+    with pytest.raises(ArtifactError, match="the data after torch/archive_format"):
         opened(path)
 
 
 def test_a_member_of_few_bytes_that_has_many_is_foreign(tmp_path: Path) -> None:
     path = tmp_path / "torch.pt2"
     write_as_torch(path, {"archive_format": b"pt2" * 100, "data/a": b""})
-    with pytest.raises(ArtifactError, match="archive_format has 300 bytes, 64 at most"):
+    with pytest.raises(ArtifactError, match="archive_format has 300 bytes, more than 64"):
         opened(path)
 
 
@@ -316,5 +316,5 @@ def write_as_torch(path: Path, members: dict[str, bytes]) -> None:
 
 def test_a_directory_without_bound_is_not_read() -> None:
     end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 9, 9, 100 << 20, 0, 0)
-    with pytest.raises(ArtifactError, match="nothing of it was read"):
+    with pytest.raises(ArtifactError, match="was not read"):
         read_frame(io.BytesIO(bytes(1000) + end))

@@ -39,5 +39,5 @@ def test_a_program_in_cpp_needs_the_libraries_of_torch_and_no_python() -> None:
 
 def test_what_only_python_loads_has_no_deployment_in_cpp() -> None:
     report = ArtifactReport("models/net.aot", "artifact", "", "", size=1000)
-    with pytest.raises(UsageError, match="only Python loads it"):
+    with pytest.raises(UsageError, match="only Python can load it"):
         report.deployment(python=False)

@@ -53,11 +53,14 @@ def test_a_machine_is_described_by_a_mapping_or_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("description", "words"),
     [
-        (3, "machine is a int: expected what wb.machine"),
+        (3, "machine is a int: expected a dict from wb.machine"),
         ("nothing.json", "cannot be read"),
-        ({"cude": "13.0"}, "machine names cude, which is unknown"),
+        ({"cude": "13.0"}, "machine has the unknown entry cude"),
         ({"cuda": 13.0}, "machine\\['cuda'\\] is 13.0: expected a text"),
-        ({"gpus": [{"name": "h", "arch": "a", "sms": 4}]}, "machine names gpus.sms, which is unkn"),
+        (
+            {"gpus": [{"name": "h", "arch": "a", "sms": 4}]},
+            "machine has the unknown entry gpus.sms",
+        ),
         ({"gpus": [{"name": "h", "arch": 90}]}, r"\['gpus'\]\[0\]\['arch'\] is 90: expected a"),
         ({"gpus": ["h100"]}, "machine\\['gpus'\\] is a list of dicts"),
         ({"cpu_flags": "avx2"}, "machine\\['cpu_flags'\\] is 'avx2': expected a list of texts"),

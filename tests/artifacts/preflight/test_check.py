@@ -133,8 +133,8 @@ def test_the_wrong_gpu_is_one_sentence() -> None:
     with pytest.raises(wb.ArtifactError) as caught:
         check_fits("model.aot", MANIFEST, HERE)
     assert str(caught.value) == (
-        "model.aot was compiled for h100 (NVIDIA H100 80GB HBM3, sm_90a), and this machine has no "
-        "GPU: load it where that GPU is, or look inside with wb.inspect('model.aot')."
+        "model.aot was compiled for h100 (NVIDIA H100 80GB HBM3, sm_90a), but this machine has no "
+        "GPU. Load it on a machine with that GPU, or look inside with wb.inspect('model.aot')."
     )
     other = replace(THERE, gpus=(GpuFacts("NVIDIA A100-SXM4-80GB", "sm_80"),))
     with pytest.raises(wb.ArtifactError, match=r"this machine has NVIDIA A100-SXM4-80GB \(sm_80\)"):

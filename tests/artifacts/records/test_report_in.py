@@ -45,14 +45,14 @@ def test_every_kind_of_file_gives_its_report(tmp_path: Path) -> None:
 
 def test_of_several_models_one_has_to_be_named(tmp_path: Path) -> None:
     path = package(tmp_path / "m.pt2", "encoder", "decoder")
-    with pytest.raises(UsageError, match="holds the reports of encoder, decoder"):
+    with pytest.raises(UsageError, match=r"has several reports \(encoder, decoder\)"):
         report_in(path)
 
 
 def test_a_file_without_a_report_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="holds no report"):
+    with pytest.raises(ArtifactError, match="without a report"):
         report_in(artifact(tmp_path / "m.aot"))
-    with pytest.raises(ArtifactError, match="holds no report"):
+    with pytest.raises(ArtifactError, match="without a report"):
         report_in(package(tmp_path / "m.pt2"))
 
 
@@ -71,7 +71,7 @@ def test_an_object_has_its_report_at_hand_or_on_request() -> None:
             return recorded("static")
 
     assert report_of(Inspected()).request.name == "Block"
-    with pytest.raises(UsageError, match="this is no report"):
+    with pytest.raises(UsageError, match="is not a report"):
         report_of(3)
 
 
@@ -84,5 +84,5 @@ def test_a_file_without_a_report_is_not_read_to_its_end(tmp_path: Path) -> None:
     file = tmp_path / "torch.pt2"
     write_as_torch(file, {"archive_format": b"pt2", "data/aotinductor/model/a.so": b"library"})
     file.write_bytes(file.read_bytes().replace(b"library", b"Library"))  # nobody notices
-    with pytest.raises(ArtifactError, match="was written by torch and holds no report"):
+    with pytest.raises(ArtifactError, match="was written by torch and has no report"):
         report_in(file)

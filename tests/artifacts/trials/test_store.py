@@ -86,9 +86,9 @@ def test_threads_may_write_at_once(tmp_path: Path) -> None:
 
 def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_bytes(b"no database at all, but long enough to look at it")
-    with pytest.raises(ArtifactError, match="no store of trials"):
+    with pytest.raises(ArtifactError, match="not a store of trials"):
         Store(tmp_path / "x.sqlite")
-    with pytest.raises(ArtifactError, match="There is no store"):
+    with pytest.raises(ArtifactError, match="does not exist"):
         Store(tmp_path / "missing.sqlite", read_only=True)
 
 
@@ -97,5 +97,5 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.sqlite") as connection:
         connection.execute("UPDATE about SET value = '2'")
     for read_only in (False, True):
-        with pytest.raises(ArtifactError, match="schema 2, this workbench reads up to 1"):
+        with pytest.raises(ArtifactError, match="schema 2, but this workbench reads up to 1"):
             Store(tmp_path / "s.sqlite", read_only=read_only)

@@ -106,9 +106,9 @@ def test_a_key_that_was_not_made_whole_is_not_there(
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"k" * 64, "is not one that this workbench made"),
-        (bytes(range(32)), "is not one that this workbench made"),
-        (b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 60, "is not one that this workbench made"),
+        (b"k" * 64, "is not one that this workbench created"),
+        (bytes(range(32)), "is not one that this workbench created"),
+        (b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 60, "is not one that this workbench created"),
     ],
 )
 def test_a_key_of_another_kind_is_named_and_never_signs(
@@ -178,7 +178,7 @@ def test_a_damaged_list_of_digests_is_kept_aside(store: TrustStore, content: byt
     assert not store.digests()
     with pytest.raises(wb.TrustError, match=r"The digests that you trust, in .* cannot be read"):
         check_trust("m.aot", "sha256:00", trust=False, store=store, manifest=manifest())
-    with pytest.warns(UserWarning, match="could not be read .* vouch for those files again"):
+    with pytest.warns(UserWarning, match="could not be read .* Trust those files again"):
         store.vouch("sha256:01")
     assert store.digests() == {"sha256:01"}
     (aside,) = store.folder.glob("trusted.json.damaged-*")

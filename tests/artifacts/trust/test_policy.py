@@ -48,7 +48,7 @@ def test_only_a_signature_by_a_named_key_opens_a_file(store: TrustStore) -> None
     others = sign_by_key(store.sign(MANIFEST), OTHER)
     for manifest in (MANIFEST, others):
         for trust in (False, True, MANIFEST.digest):
-            with pytest.raises(wb.TrustError, match="not signed by a key that the policy"):
+            with pytest.raises(wb.TrustError, match="not signed by a key in the policy"):
                 check(store, manifest, trust)
 
 
@@ -56,14 +56,14 @@ def test_a_revoked_key_does_not_satisfy_the_policy(store: TrustStore) -> None:
     write(store, f'signed_by = ["{word(KEY)}"]')
     trust_key(KEY.public_key(), name="release")
     trust_key("release", revoke=True)
-    with pytest.raises(wb.TrustError, match=r"names \(release \(revoked\)\)"):
+    with pytest.raises(wb.TrustError, match=r"\(release \(revoked\)\)"):
         check(store, sign_by_key(MANIFEST, KEY))
 
 
 def test_the_refusal_names_keys_as_the_user_does(store: TrustStore) -> None:
     write(store, f'signed_by = ["{word(KEY)}", "{word(OTHER)}"]')
     trust_key(KEY.public_key(), name="release")
-    with pytest.raises(wb.TrustError, match=r"names \(release, [0-9a-f]{32}\)"):
+    with pytest.raises(wb.TrustError, match=r"\(release, [0-9a-f]{32}\)"):
         check(store, MANIFEST)
 
 
@@ -76,20 +76,20 @@ def test_a_policy_may_name_the_user_and_a_file_beside_it(store: TrustStore) -> N
     write(store, 'signed_by = ["user", "team.pem"]')
     check(store, store.sign(MANIFEST))
     check(store, sign_by_key(MANIFEST, KEY))
-    with pytest.raises(wb.TrustError, match=r"names \(your own, team\)"):
+    with pytest.raises(wb.TrustError, match=r"\(your own, team\)"):
         check(store, MANIFEST)
 
 
 def test_a_given_digest_still_has_to_be_that_of_the_file(store: TrustStore) -> None:
     write(store, 'signed_by = ["user"]')
     check(store, store.sign(MANIFEST), MANIFEST.digest)
-    with pytest.raises(wb.TrustError, match="another file than the one that you trust"):
+    with pytest.raises(wb.TrustError, match="is not the file that you trust"):
         check(store, store.sign(MANIFEST), f"sha256:{'0' * 64}")
 
 
 def test_a_file_of_torch_cannot_bear_the_signature(store: TrustStore) -> None:
     write(store, 'signed_by = ["user"]')
-    with pytest.raises(wb.TrustError, match="was written by torch and bears no signature"):
+    with pytest.raises(wb.TrustError, match="was written by torch without a signature"):
         check_trust("m.pt", "sha256:1", trust=True, store=store)
 
 
@@ -109,13 +109,13 @@ def test_trust_true_can_be_forbidden(store: TrustStore) -> None:
     ("text", "sentence"),
     [
         ("signed_by = [", "cannot be read"),
-        ('singed_by = ["user"]', "no entry 'singed_by'"),
-        ('signed_by = "user"', "signed_by is a list of keys"),
-        ("signed_by = [1]", "signed_by is a list of keys"),
+        ('singed_by = ["user"]', "unknown entry 'singed_by'"),
+        ('signed_by = "user"', "signed_by must be a list of keys"),
+        ("signed_by = [1]", "signed_by must be a list of keys"),
         ('signed_by = ["none.pem"]', "the key 'none.pem': Cannot read the key"),
         ('signed_by = ["ed25519:1"]', "64 hexadecimal digits"),
-        ('forbid_trust_true = "yes"', "forbid_trust_true is true or false"),
-        ("signed_by = []", "not signed by a key that the policy .* names \\(none\\)"),
+        ('forbid_trust_true = "yes"', "forbid_trust_true must be true or false"),
+        ("signed_by = []", "not signed by a key in the policy .* \\(none\\)"),
     ],
 )
 def test_a_policy_with_a_mistake_lets_nothing_through(
@@ -139,8 +139,8 @@ def _dangling_folder(file: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (_dangling, "the link .*policy.toml leads nowhere"),
-        (_dangling_folder, "the link .*data leads nowhere"),
+        (_dangling, "the link .*policy.toml points nowhere"),
+        (_dangling_folder, "the link .*data points nowhere"),
         (lambda file: os.mkfifo(file), "a pipe or a device"),
         (lambda file: file.mkdir(), "Is a directory"),
         (lambda file: file.symlink_to("policy.toml"), "Too many levels"),
@@ -171,7 +171,7 @@ def test_a_policy_elsewhere_is_named_by_a_variable(
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_POLICY", str(tmp_path / "team" / "policy.toml"))
     store = TrustStore.of_user()
-    with pytest.raises(wb.TrustError, match="which AOT_WORKBENCH_POLICY names, does not exist"):
+    with pytest.raises(wb.TrustError, match="set in AOT_WORKBENCH_POLICY, does not exist"):
         check(store, store.sign(MANIFEST))
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "policy.toml").write_text(f'signed_by = ["{word(KEY)}"]')

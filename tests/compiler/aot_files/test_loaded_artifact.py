@@ -262,7 +262,7 @@ def test_weights_are_compared_on_demand(
     content[content.index(weight) + 100] ^= 1
     path.write_bytes(content)
     load_artifact(path, store=store)
-    with pytest.raises(ArtifactError, match=r"weights\.safetensors does not have the hash"):
+    with pytest.raises(ArtifactError, match=r"weights\.safetensors has the wrong hash"):
         load_artifact(path, store=store, verify_weights=True)
 
 
@@ -390,10 +390,10 @@ def test_two_kernels_of_one_number_are_not_mixed_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(table, "id_to_kernel", {0: here})
     monkeypatch.setitem(sys.modules, "b", types.SimpleNamespace(kernel=there))
     bundle = pickle.dumps((None, {0: ("b", "kernel")}, {}))
-    with pytest.raises(ArtifactError, match="needs the Triton kernel kernel as number 0, which is"):
+    with pytest.raises(ArtifactError, match="needs the Triton kernel kernel at index 0, which"):
         BundleUnpickler(io.BytesIO(bundle)).entry()
     assert table.id_to_kernel == {0: here}
     monkeypatch.setattr(table, "constant_args", {0: {"n": 1}})
-    with pytest.raises(ArtifactError, match="needs the constants of a Triton kernel as number 0"):
+    with pytest.raises(ArtifactError, match="needs the constants of a Triton kernel at index 0"):
         BundleUnpickler(io.BytesIO(pickle.dumps((None, {}, {0: {"n": 2}})))).entry()
     assert table.constant_args == {0: {"n": 1}}

@@ -94,12 +94,12 @@ def test_named_dimensions_and_their_ranges() -> None:
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ({"path": "L['z']"}, "is no input: expected one of L"),
+        ({"path": "L['z']"}, "is not an input: expected one of L"),
         ({"path": "L['x']", "shape": [4, -1]}, "expected a list of whole numbers"),
         ({"path": "L['x']", "shape": [4]}, "has 1 size and 2 strides"),
-        ({"path": "L['x']", "dtype": "float33"}, "is no dtype"),
+        ({"path": "L['x']", "dtype": "float33"}, "is not a dtype"),
         ({"path": "L['x']", "shape": [1 << 50, 8]}, "too much to try"),
-        ({"path": "L['x']", "device": "nowhere"}, "cannot be made on nowhere"),
+        ({"path": "L['x']", "device": "nowhere"}, "cannot be created on nowhere"),
     ],
 )
 def test_what_no_tensor_can_be_is_a_sentence(

@@ -57,9 +57,9 @@ def test_a_key_that_is_no_text_is_a_step_as_others_are(key: object, text: str) -
 
 @pytest.mark.parametrize("text", ["evil()", "nan", "(" * 9999])
 def test_a_key_in_a_manifest_is_a_literal(text: str) -> None:
-    with pytest.raises(ArtifactError, match="is no path"):
+    with pytest.raises(ArtifactError, match="is not a path"):
         Path.from_json(["d", ["literal", text]])
-    with pytest.raises(ArtifactError, match="is no path"):
+    with pytest.raises(ArtifactError, match="is not a path"):
         Path.from_json(["d", ["dtype", "a]+evil()"]])
 
 
@@ -67,9 +67,9 @@ def test_a_path_in_a_manifest_holds_no_code() -> None:
     path = Path("d").item("a'] + evil() + d['").attr("b")
     assert Path.from_json(path.to_json()) == path
     assert eval(str(path), {"d": {"a'] + evil() + d['": type("T", (), {"b": 7})}}) == 7
-    with pytest.raises(ArtifactError, match="is no path"):
+    with pytest.raises(ArtifactError, match="is not a path"):
         Path.from_json(["d", ["attr", "b, evil()"]])
-    with pytest.raises(ArtifactError, match="is no path"):
+    with pytest.raises(ArtifactError, match="is not a path"):
         Path.from_json(["d or evil()"])
 
 

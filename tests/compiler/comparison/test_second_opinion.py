@@ -73,7 +73,7 @@ def test_next_to_a_tie_a_whole_number_may_be_either(function: Callable[[Tensor],
     other = 61 - 2 * int(function(X)[TIE])  # 30 becomes 31, and 31 becomes 30
     row = settle(function, change(function, TIE, other))
     assert row.verdict == "passed"
-    assert row.reason == "within rounding: roundings decide 1 element of 1,001"
+    assert row.reason == "within rounding: rounding decides 1 element of 1,001"
 
 
 @pytest.mark.parametrize("function", [quantize, quantize_into, is_large])

@@ -84,7 +84,7 @@ def test_a_masked_key_that_is_attended_is_found() -> None:
     row = judge(attend, attend_one_more)
     assert row.verdict == "failed"
     assert row.reason == (
-        "it depends on elements of call[0][1] and call[0][2] that the original does not use"
+        "it depends on elements of call[0][1] and call[0][2] that eager does not use"
     )
 
 

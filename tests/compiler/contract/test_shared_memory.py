@@ -68,7 +68,7 @@ def test_inputs_that_overlap_are_refused_by_name(compiled: Any, make: Callable[[
 
 def test_one_tensor_twice_is_refused_by_name_where_nothing_is_written() -> None:
     compiled = wb.aot_compile(lambda x, y: x + y, apart(), backend="eager")
-    with pytest.raises(wb.ContractError, match="x and y are one tensor; compiled for inputs that"):
+    with pytest.raises(wb.ContractError, match="x and y are one tensor, but were separate"):
         compiled(*same())
 
 
@@ -76,7 +76,7 @@ def test_one_tensor_twice_is_refused_by_name_where_nothing_is_written() -> None:
 def test_an_example_that_shares_is_compiled_for_that(example: Callable[[], Pair]) -> None:
     compiled = wb.aot_compile(adds, example())
     assert agrees(compiled, example)
-    with pytest.raises(wb.ContractError, match=r"x and y (share no memory|have to be one tensor)"):
+    with pytest.raises(wb.ContractError, match=r"x and y (share no memory|must be one tensor)"):
         compiled(*apart())
 
 
@@ -131,9 +131,11 @@ def test_a_package_refuses_what_shares_memory(tmp_path: Path) -> None:
     assert agrees(package, apart)
     assert agrees(package, neighbours)
     for make in (views, halves, same):
-        with pytest.raises(wb.ContractError, match="x and y share memory, one of them is written"):
+        with pytest.raises(
+            wb.ContractError, match="x and y share memory and one of them is written"
+        ):
             package(*make())
-    with pytest.raises(wb.CaptureError, match="x and y share memory, and the code writes into its"):
+    with pytest.raises(wb.CaptureError, match="x and y share memory, and the code writes to its"):
         wb.package(adds, views(), path=tmp_path / "views.pt2")
 
 

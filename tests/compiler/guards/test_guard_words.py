@@ -34,7 +34,7 @@ def test_a_part_of_another_class() -> None:
 
 def test_a_condition_without_better_words_stays_without_its_place_in_torch() -> None:
     compiled = compile_eager(lambda x, y: x + y, (X, X))
-    assert "  - x and y have to be one tensor, as when compiled\n" in refusal(
+    assert "  - x and y must be one tensor, as when compiled\n" in refusal(
         lambda: compiled(X, X.clone())
     )
 

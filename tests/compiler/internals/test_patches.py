@@ -106,7 +106,7 @@ def test_an_observer_that_fails_costs_its_pane_only(module: Any) -> None:
         patches.observe(F, "graphs", after=observer)
         assert [module.f(1), module.f(2)] == [1, 2]
     assert calls == [1]
-    assert patches.failed == {"graphs": "the observer failed: ValueError: no"}
+    assert patches.failed == {"graphs": "the observer failed with ValueError (no)"}
 
 
 class Base:

@@ -49,7 +49,7 @@ def test_a_kernel_is_written_with_what_it_names() -> None:
 
 
 def test_what_cannot_be_written_down_is_named() -> None:
-    with pytest.raises(UsageError, match="odd_kernel uses ODD, which is of type object"):
+    with pytest.raises(UsageError, match="odd_kernel uses ODD of type object"):
         write_kernel_source(odd_kernel)
 
 

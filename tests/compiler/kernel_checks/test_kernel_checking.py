@@ -63,9 +63,9 @@ def _fill(out: torch.Tensor, values: torch.Tensor) -> None:
     ("reference", "words"),
     [
         (lambda *_: 1 / 0, "values: the reference raised ZeroDivisionError: division by zero"),
-        (lambda *_: (X, X), "the reference has to give a tensor for each of out"),
-        (lambda *_: X[:3], "the reference gives [3] for out, which is [1000]"),
-        (lambda *_: 3.0, "the reference has to give a tensor for each of out"),
+        (lambda *_: (X, X), "the reference must return a tensor for each of out"),
+        (lambda *_: X[:3], "the reference returns [3] for out, which is [1000]"),
+        (lambda *_: 3.0, "the reference must return a tensor for each of out"),
     ],
 )
 def test_a_reference_that_gives_none_is_a_sentence(reference: Any, words: str) -> None:
@@ -95,7 +95,7 @@ def test_of_a_sample_only_what_it_wrote_is_judged() -> None:
     question = CheckQuestion(lambda x, y, out, n: x + y, fresh="out", sample=9, cases=None)
     (case,) = check_call(call, question).cases
     assert (case.verdict, case.programs) == ("passed", 9)
-    assert "9 of 64 programs were run: nothing is known of the others." in case.notes
+    assert "9 of 64 programs were run; the others are unchecked." in case.notes
 
 
 LARGE = (1 << 31) + 4096
@@ -124,7 +124,9 @@ def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:
     checked = check_on_meta(sizes.take, x, index, x, 64, BLOCK=64)
     (case,) = checked.cases
     assert (checked.findings, case.verdict, case.judged) == ((), "not checked", ())
-    assert case.not_judged[0].startswith("index: its numbers may decide what is accessed")
+    assert case.not_judged[0].startswith(
+        "index: its values may decide which addresses are accessed"
+    )
     held = check_on_meta(sizes.take, x, torch.arange(64) + 1, x, 64, BLOCK=64)
     assert [row.argument for row in held.findings] == ["x"]  # its numbers are known
 

@@ -103,5 +103,5 @@ def test_a_call_that_does_not_fit_is_refused(trained: Any) -> None:
 def test_a_limit_that_no_run_can_have_is_refused(trained: Any, seconds: float) -> None:
     """Of 0 seconds it said that there was no kernel, of 1000 the worker was ended at 900."""
     compiled, weight = trained
-    with pytest.raises(wb.UsageError, match="above 0 and at most 840"):
+    with pytest.raises(wb.UsageError, match="above 0, at most 840"):
         compiled.check_kernels(X, weight, time_limit=seconds)

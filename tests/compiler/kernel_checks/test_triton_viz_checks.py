@@ -113,7 +113,7 @@ def test_nothing_found_is_its_own_row_and_no_proof(stand_in: Any) -> None:
     assert found.require() is found
     assert repr(found) == "KernelCheck(add, 1 call: nothing found)"
     assert "triton-viz 9.9 found no access out of bounds" in found.sentence
-    assert "It is no proof" in found.sentence
+    assert "Not a proof" in found.sentence
     assert list(found.frame("cases")["by"]) == ["", "triton-viz 9.9"]
 
 
@@ -125,7 +125,7 @@ def test_what_the_run_of_every_program_contradicts_is_said_and_is_no_finding(
     assert [case.verdict for case in found.cases] == ["passed", "contradicted"]
     (row,) = found.findings  # it reported the place twice
     assert (row.kind, row.by, row.argument) == ("not judged", "triton-viz 9.9", "x")
-    assert "says that line " in row.text
+    assert "reports that line " in row.text
     assert row.text in found.sentence
     assert found.ok is True
     assert found.require() is found

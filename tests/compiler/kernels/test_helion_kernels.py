@@ -100,9 +100,9 @@ def test_what_it_cannot_be_is_said() -> None:
     )
     with pytest.raises(wb.UsageError, match="launches 0 kernels"):
         read_helion(StandIn(code=silent), (torch.ones(64),), {})
-    with pytest.raises(wb.UsageError, match="Helion makes no Triton of double"):
+    with pytest.raises(wb.UsageError, match="Helion generates no Triton code for double"):
         read_helion(StandIn(code=None), (torch.ones(64),), {})  # type: ignore[arg-type]
-    with pytest.raises(wb.UsageError, match="add: grid is None, and has to be a tuple"):
+    with pytest.raises(wb.UsageError, match="grid of add is None: expected a tuple"):
         wb.kernel(add, torch.ones(8), BLOCK=8)
 
 

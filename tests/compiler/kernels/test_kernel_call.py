@@ -35,38 +35,36 @@ def plain(x: torch.Tensor) -> torch.Tensor:
 
 
 REFUSED = {
-    "add: grid is 4, and has to be a tuple": lambda: call(grid=4, BLOCK=8),
-    "add: grid has 4 parts, and takes 1 to 3": lambda: call(grid=(1, 1, 1, 1), BLOCK=8),
-    "add: part 1 of the grid is 0, so that no program would run": lambda: call(
-        grid=(1, 0), BLOCK=8
-    ),
-    "add: part 0 of the grid is 2.5, and has to be a whole": lambda: call(grid=(2.5,), BLOCK=8),
-    "add: no value is given for BLOCK, which is tl.constexpr": lambda: call(),
-    "add: no value is given for the argument n": lambda: call(args=ARGS[:3], BLOCK=8),
+    "grid of add is 4: expected a tuple": lambda: call(grid=4, BLOCK=8),
+    "add: grid has 4 parts, but needs 1 to 3": lambda: call(grid=(1, 1, 1, 1), BLOCK=8),
+    "add: part 1 of the grid is 0, so no program would run": lambda: call(grid=(1, 0), BLOCK=8),
+    "add: part 0 of the grid is 2.5, but must be a whole": lambda: call(grid=(2.5,), BLOCK=8),
+    "add: the tl.constexpr argument BLOCK is missing": lambda: call(),
+    "add: the argument n is missing": lambda: call(args=ARGS[:3], BLOCK=8),
     "add has no parameter BLOK, .* Did you mean 'BLOCK'": lambda: call(BLOK=8),
-    "add takes 5 arguments .*, and 6 were given": lambda: call(args=(*ARGS, 8, 8)),
+    "add takes 5 arguments .*, but 6 were given": lambda: call(args=(*ARGS, 8, 8)),
     "add: x is given twice": lambda: call(x=X, BLOCK=8),
-    "plain is no kernel: it is a function of Python": lambda: call(plain, (X,)),
-    "relu is no kernel: it is torch's": lambda: call(torch.relu, (X,)),
-    "add: x is a list, and a kernel takes tensors": lambda: call(args=([1.0], *ARGS[1:]), BLOCK=8),
+    "plain is not a kernel: it is a Python function": lambda: call(plain, (X,)),
+    "relu is not a kernel: it is torch code": lambda: call(torch.relu, (X,)),
+    "add: x is a list, but a kernel takes tensors": lambda: call(args=([1.0], *ARGS[1:]), BLOCK=8),
     "add: x is a tensor of layout torch.sparse_coo": lambda: call(
         args=(X.to_sparse(), *ARGS[1:]), BLOCK=8
     ),
-    "add: n is a numpy.int32, and a kernel takes .* numbers of Python": lambda: call(
+    "add: n is a numpy.int32, but a kernel takes .* Python numbers": lambda: call(
         args=(*ARGS[:3], np.int32(8)), BLOCK=8
     ),
-    "add: x holds complex64, and Triton has no such type": lambda: call(
+    "add: x holds complex64, a type that Triton lacks": lambda: call(
         args=(X + 0j, *ARGS[1:]), BLOCK=8
     ),
     "add: y holds float8_e8m0fnu, .*, such as .view.torch.uint8": lambda: call(
         args=(X, X.to(torch.float8_e8m0fnu), *ARGS[2:]), BLOCK=8
     ),
-    "add: BLOCK is a tensor, and tl.constexpr takes a number": lambda: call(BLOCK=torch.tensor(8)),
-    "That is a launch, .*: give wb.kernel the kernel, and grid": lambda: call(add[(4,)], BLOCK=8),
-    "add: BLOCK is given, and the configurations of its autotuner set it": lambda: call(
+    "add: BLOCK is a tensor, but tl.constexpr needs a number": lambda: call(BLOCK=torch.tensor(8)),
+    "That is a launch, .*: pass wb.kernel the kernel, and grid": lambda: call(add[(4,)], BLOCK=8),
+    "add: BLOCK is given, but its autotuner's configurations set it": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
     ),
-    "add: num_warps is given, and the configurations of its autotuner": lambda: call(
+    "add: num_warps is given, but its autotuner's configurations": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), num_warps=8
     ),
 }

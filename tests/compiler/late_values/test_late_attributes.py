@@ -218,8 +218,8 @@ def test_what_only_the_call_sets_is_named_with_what_to_do(
     with pytest.raises(wb.ContractError) as refused:
         loaded(X)
     said = str(refused.value)
-    assert f"sets {place} when it is first called, which was before this was compiled" in said
-    assert "Call the module once before this, or save it with weights='inside'." in said
+    assert f"sets {place} in its first call, which came before the compilation" in said
+    assert "Call the module once before loading, or save it with weights='inside'." in said
     module(X)
     assert torch.equal(loaded(X), kind()(X))
 
@@ -249,10 +249,14 @@ def test_code_that_fits_its_first_call_alone_says_so_and_is_not_saved_after_it(
     """Compiled before the first call, which sets what the code was compiled without."""
     once = compiled(kind(), called=False)
     once(X)
-    with pytest.raises(wb.ContractError, match=f"sets {place} itself.*once before it is compiled"):
+    with pytest.raises(
+        wb.ContractError, match=f"sets {place} itself.*once in eager before compiling"
+    ):
         once(X)
     for weights in ("inside", "later"):
-        with pytest.raises(wb.ArtifactError, match=f"cannot be saved: no call fits.*{place}"):
+        with pytest.raises(
+            wb.ArtifactError, match=f"cannot be saved: it no longer accepts any call.*{place}"
+        ):
             once.save(tmp_path / "a.aot", weights=weights)
     assert not (tmp_path / "a.aot").exists()
 

@@ -147,7 +147,7 @@ def test_a_missing_tool_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cubin_tools.inspect_cubins([b"no cubin, and no tool"])[0]
     assert found.sass is None
     assert found.note is not None
-    assert "nvdisasm was not found beside Triton or in a CUDA toolkit" in found.note
+    assert "nvdisasm was found neither with Triton nor in a CUDA toolkit" in found.note
 
 
 def rectified(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -110,10 +110,14 @@ def test_a_kernel_that_uses_little_is_limited_by_the_hardware_alone() -> None:
 @pytest.mark.parametrize(
     ("asked", "limiter", "words"),
     [
-        ((2048, 16, 0), "warps", "at most 1024"),
-        ((32, 256, 0), "registers", "at most 255"),
-        ((1024, 65, 0), "registers", "A block needs 73728 registers, it can have 65536"),
-        ((128, 32, 232449), "shared memory", "at most 232448"),
+        ((2048, 16, 0), "warps", "the limit of 1024"),
+        ((32, 256, 0), "registers", "the limit of 255"),
+        (
+            (1024, 65, 0),
+            "registers",
+            "A block needs 73728 registers, more than the 65536 available",
+        ),
+        ((128, 32, 232449), "shared memory", "the limit of 232448"),
     ],
 )
 def test_what_cannot_be_launched_says_why(

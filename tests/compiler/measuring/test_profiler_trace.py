@@ -94,7 +94,7 @@ def test_numbered_calls_are_in_the_trace_of_this_torch() -> None:
 
 def test_a_running_profile_is_left_alone() -> None:
     with seen() as outer:
-        with pytest.raises(ProfilerError, match="another profile of torch's is running"):
+        with pytest.raises(ProfilerError, match="another torch profiler is running"):
             trace(lambda: pytest.fail("it ran"), seen())
         torch.ones(3)
     assert "aten::ones" in {event.name for event in outer.events()}

@@ -110,7 +110,7 @@ def test_of_a_layout_whose_question_would_end_the_process_it_says_so():
 
 
 def test_a_text_that_is_missing_is_said():
-    assert read_laid({}).note == "there is no TTGIR of it"
+    assert read_laid({}).note == "it has no TTGIR"
 
 
 def test_a_descriptor_is_moved_without_registers():

@@ -161,8 +161,8 @@ def test_torchserve_loads_the_archive_and_answers_as_eager(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"server": "mlserver"}, "Take one of: triton, torchserve"),
-        ({"server": "triton", "name": "a b"}, "is no name for a server"),
+        ({"server": "mlserver"}, "expected one of triton, torchserve"),
+        ({"server": "triton", "name": "a b"}, "is not a valid model name"),
         ({"server": "triton", "model": "other"}, "other"),
     ],
 )
@@ -176,6 +176,6 @@ def test_what_cannot_be_written_is_refused(
 
 def test_a_folder_that_is_there_is_kept(package: Package, tmp_path: Path) -> None:
     folder = package.model_folder(tmp_path, "triton")
-    with pytest.raises(wb.UsageError, match="is there: take another name=, or pass overwrite=True"):
+    with pytest.raises(wb.UsageError, match=r"exists\. Use another name=, or pass overwrite=True"):
         package.model_folder(tmp_path, "triton")
     assert package.model_folder(tmp_path, "triton", overwrite=True) == folder

@@ -59,7 +59,7 @@ def test_its_example_inputs_and_its_ranges_are_those_of_the_package(
     with pytest.raises(wb.ContractError, match=r"x: dimension 0 is 7, outside .* in 2\.\.6"):
         package(torch.randn(7, 8), shift=SHIFT)
     assert package.report.request.name == "Projected"
-    assert "packaged from an exported program, which is all that is known" in package.notes[0]
+    assert "packaged from an exported program, whose frozen attributes" in package.notes[0]
 
 
 @pytest.mark.slow
@@ -109,8 +109,8 @@ def test_beside_another_model_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "options", "words"),
     [
-        (None, {"dynamic_shapes": {"x": {0: Dim("b")}}}, "its dimensions were declared when it"),
-        ((X, SHIFT), {}, "nested in another way"),
+        (None, {"dynamic_shapes": {"x": {0: Dim("b")}}}, "its export declared the dimensions"),
+        ((X, SHIFT), {}, "nested differently"),
         ((torch.randn(4, 9),), {"kwargs": {"shift": SHIFT}}, "x: expected size 8 at dimension 1"),
         ((X.double(),), {"kwargs": {"shift": SHIFT}}, "x: expected dtype float32, got float64"),
         (None, {"kwargs": {"shift": SHIFT}}, "only kwargs are given"),
@@ -124,7 +124,7 @@ def test_what_does_not_fit_the_program(
 
 
 def test_a_module_needs_example_inputs(tmp_path: Path) -> None:
-    with pytest.raises(wb.UsageError, match="args is missing: give a tuple of example inputs"):
+    with pytest.raises(wb.UsageError, match="args is missing: pass a tuple of example inputs"):
         wb.package(torch.nn.ReLU(), path=tmp_path / "p.pt2")
 
 

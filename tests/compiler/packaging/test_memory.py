@@ -53,7 +53,7 @@ def test_a_package_for_an_absent_gpu_takes_its_weights_outside_of_torchs_allocat
     tmp_path: Path,
 ) -> None:
     fn, args = PROGRAMS["mlp"]()
-    with pytest.warns(UserWarning, match="nothing of it was run"):
+    with pytest.warns(UserWarning, match="compiled for a virtual GPU and not run"):
         package = wb.package(fn.eval(), args, path=tmp_path / "m.pt2", target="h100")
     found = wb.memory(package)
     whole, weights = found.peaks[-1], found.at_peak("kind")["weights"]

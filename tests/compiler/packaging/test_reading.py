@@ -49,10 +49,10 @@ def test_one_request_for_each_model_of_a_mapping() -> None:
     ("change", "words"),
     [
         ({"model": {}}, "model is an empty mapping"),
-        ({"args": (1,)}, "args is a mapping by model name"),
+        ({"args": (1,)}, "args must be a mapping by model name"),
         ({"args": {"f": (1,)}}, "args has nothing for 'g'"),
         ({"args": {"f": (), "g": (), "h": ()}}, "args names 'h'; the models are f, g"),
-        ({"model": {"a/b": abs}, "args": {"a/b": ()}}, "cannot be the name of a folder"),
+        ({"model": {"a/b": abs}, "args": {"a/b": ()}}, "cannot be a folder name"),
         ({"weights": "outside"}, "weights is 'outside': expected one of 'inside', 'beside'"),
         ({"mode": "fast"}, "mode is 'fast': expected one of None, 'default'"),
         ({"args": {"f": 1, "g": 2}}, "args is a int: expected a tuple"),
@@ -156,7 +156,7 @@ def test_a_python_number_cannot_be_dynamic_and_a_text_cannot_come_back() -> None
         return x * n
 
     spec = {"x": None, "n": Dim.DYNAMIC}
-    with pytest.raises(wb.UsageError, match="n is a Python int that is declared dynamic"):
+    with pytest.raises(wb.UsageError, match="n is a Python int declared dynamic"):
         check_exportable(ModelRequest(f, (torch.ones(3), 5), dynamic_shapes=spec))
 
     def g(x: Tensor) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_a_size_that_is_wrong_is_taken_out_and_said(monkeypatch: pytest.MonkeyPa
     contract, (note,) = tried(monkeypatch, Library_(lambda size: size > 1))
     assert contract.ranges == {"batch": (2, 64)}
     assert contract.to_json()["leaves"][0]["shape"][0]["min"] == 2
-    assert note.startswith("batch starts at 2, though less was declared")
+    assert note.startswith("batch starts at 2, higher than declared")
 
 
 def test_what_was_assumed_is_tried_with_the_first_size_that_breaks_it(
@@ -90,7 +90,7 @@ def test_an_assumption_that_matters_becomes_a_guard(monkeypatch: pytest.MonkeyPa
     library = Library_(lambda size: size < 16)
     contract, (note,) = tried(monkeypatch, library, "batch < 16", low=2)
     assert contract.guards == ("batch < 16",)
-    assert note.startswith("calls are refused unless batch < 16: torch supposed so")
+    assert note.startswith("calls are refused unless batch < 16, which torch assumed")
 
 
 class Rows(nn.Module):
@@ -109,8 +109,8 @@ def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
     built = Built({}, Library(), assumed=("Eq(x_0, 6*((x_0//6)))",))
     _, (note,) = size_trials.tried(found, exported, built, contract)
     assert note == (
-        "calls are refused unless x_0 is a multiple of 6: the model itself takes no other size; "
-        "declare 6 * Dim('k') in place of x_0 to say so"
+        "calls are refused unless x_0 is a multiple of 6: the model itself supports no other size; "
+        "declare 6 * Dim('k') instead of x_0 to state this"
     )
 
 
@@ -123,6 +123,6 @@ def test_what_cannot_be_tried_is_refused_and_not_called_wrong() -> None:
     exported: Any = SimpleNamespace(any_size=True)
     honest, (note,) = build_untried_contract(exported, built, contract)
     assert honest.guards == ("n < 32",)
-    assert note.startswith("calls are refused unless n < 32: torch supposed so")
-    assert "cannot be tried without the GPU" in note
+    assert note.startswith("calls are refused unless n < 32, which torch assumed")
+    assert "package on a machine with the GPU" in note
     assert "wrong" not in note

@@ -56,7 +56,7 @@ def test_a_long_message_keeps_its_end(recorder: Recorder) -> None:
 
 def test_a_space_in_the_cache_folder_is_named(recorder: Recorder) -> None:
     said = str(explain(RuntimeError(OF_GCC), "f", recorder))
-    assert "'/tmp/a folder/inductor/ls', has a space in its path" in said
+    assert "'/tmp/a folder/inductor/ls', which has a space" in said
     assert "TORCHINDUCTOR_CACHE_DIR" in said
     other = OF_GCC.replace("a folder", "folder")
     assert "has a space" not in str(explain(RuntimeError(other), "f", recorder))
@@ -65,7 +65,7 @@ def test_a_space_in_the_cache_folder_is_named(recorder: Recorder) -> None:
 def test_a_library_that_a_kill_cut_short_is_named(recorder: Recorder) -> None:
     said = str(explain(ImportError("/tmp/cache/ab/cab.main.so: file too short"), "f", recorder))
     assert "/tmp/cache/ab/cab.main.so, a library in torch's cache, is damaged" in said
-    assert "delete it and compile again" in said
+    assert "delete it and recompile" in said
 
 
 def sizes(x: Any, w: Any) -> Any:
@@ -109,7 +109,7 @@ OWN = {
     sizes: "matmul does not take tensors of shapes [3, 5] and [4, 6]",
     classes: "add does not take a tensor of shape [3, 5]: TypeError",
     dtypes: "index_select: tensors used as indices must be long",
-    devices: "add takes tensors of one device, not of cpu and meta",
+    devices: "add needs tensors on one device, not on cpu and meta",
     arguments: "relu does not take these arguments: relu() takes 1 positional argument but 3",
     raised: "it raises ValueError: bad batch",
     attribute: "it raises AttributeError: 'Tensor' object has no attribute 'nope'",

@@ -128,7 +128,10 @@ def test_what_is_no_function_of_python(fn: Any, words: str, tmp_path: Path) -> N
         (lambda: torch.eye(3).to_mkldnn(), "x is a mkldnn tensor: only dense tensors"),
         (lambda: torch.nested.nested_tensor([X, X], layout=torch.jagged), "x is a nested tensor"),
         (lambda: torch.nested.nested_tensor([X, X]), "x is a nested tensor"),
-        (lambda: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8), "x is a quantized tensor"),
+        (
+            lambda: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8),
+            "x is a legacy quantized tensor",
+        ),
     ],
 )
 def test_inputs_without_plain_memory(
@@ -144,9 +147,9 @@ def test_inputs_without_plain_memory(
     ("fn", "words"),
     [
         (sized, "sized computes no tensor, so there is nothing to compile"),
-        (counted, "counted gives a new value to the global CALLS"),
+        (counted, "counted assigns to the global CALLS"),
         (unequal, "unequal fails on these inputs: matmul does not take tensors of shapes [3]"),
-        (CallsScript(), "A module that torch.jit.trace or torch.jit.script made is called"),
+        (CallsScript(), "It calls a module from torch.jit.trace or torch.jit.script"),
     ],
 )
 def test_the_plain_cause_comes_first(fn: Any, words: str) -> None:
@@ -179,7 +182,7 @@ def test_shapes_that_do_not_fit_lead_with_the_operator_and_the_line_of_the_user(
 
 def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
     model = Locked().eval()
-    with pytest.raises(wb.CaptureError, match="call the function once before it is compiled"):
+    with pytest.raises(wb.CaptureError, match="call the function once before compiling it"):
         wb.aot_compile(model, (X,))
     model(X)
     torch.testing.assert_close(wb.aot_compile(model, (X,), backend="eager")(X), model(X))
@@ -187,7 +190,7 @@ def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
 
 def test_a_capture_leaves_the_model_as_if_it_had_not_been_called() -> None:
     model = Locked().eval()
-    with pytest.warns(UserWarning, match="is_set_up is not kept up by the package"):
+    with pytest.warns(UserWarning, match="is_set_up is not updated by the package"):
         export(check_exportable(ModelRequest(model, (X,))))
     assert not model.is_set_up
     assert not model.inner._forward_hooks
@@ -314,7 +317,7 @@ def test_gradients_taken_inside_name_the_switch_that_captures_them(
         wb.aot_compile(function, (x,), backend="eager")
     with pytest.raises(wb.CaptureError) as caught:
         wb.aot_compile(function, (x,), backend="eager")
-    is_told = "Compile the loss; its backward comes along" in str(caught.value)
+    is_told = "Return the loss, and call .backward()" in str(caught.value)
     assert is_told == (function is backward)
     with torch._dynamo.config.patch(trace_autograd_ops=True):
         compiled = wb.aot_compile(function, (x,), backend="aot_eager")

@@ -98,7 +98,7 @@ def test_bytecode_that_no_source_is_written_of_says_where_it_stops() -> None:
     assert stopped
     for row in stopped:
         assert row.why_no_source.startswith("depyf 0.")
-        assert row.why_no_source.endswith("does not write this as Python; it stopped at SWAP")
+        assert row.why_no_source.endswith("cannot decompile this; it stopped at SWAP")
         shown = Parts(report)(f"bytecode:{row.id}")
         assert (shown["source"], shown["note"]) == (None, row.why_no_source)
         assert row.calls[0] in shown["text"]
@@ -109,7 +109,7 @@ def test_a_python_that_depyf_does_not_read_is_named(monkeypatch: pytest.MonkeyPa
     source, why = bytecode.decompiled(doubled.__code__)
     assert source is None
     assert why.startswith("depyf 0.")
-    assert why.endswith(f"does not read bytecode of Python 3.{sys.version_info.minor}")
+    assert why.endswith(f"does not support bytecode of Python 3.{sys.version_info.minor}")
 
 
 def test_without_depyf_the_disassembly_stays(monkeypatch: pytest.MonkeyPatch) -> None:

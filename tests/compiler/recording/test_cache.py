@@ -69,4 +69,4 @@ def test_an_entry_whose_guards_ask_for_sizes_that_are_not_there_is_a_miss(
     compiled = wb.aot_compile(raised, (x,), capture=capture)
     assert torch.equal(compiled(x), x + 1)
     [row] = [row for row in compiled.report.cache if row.cache == "AOTAutograd cache"]
-    assert (row.outcome, row.reason) == ("miss", "an entry cannot be used: KeyError: 't0'")
+    assert (row.outcome, row.reason) == ("miss", "an entry cannot be used (KeyError): 't0'")

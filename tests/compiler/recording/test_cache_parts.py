@@ -194,7 +194,7 @@ def test_a_page_shows_what_differs(first: Report) -> None:
 def test_what_has_no_key_is_named(first: Report, tmp_path: Path) -> None:
     with pytest.raises(wb.UsageError, match="has no cache key"):
         wb.why_recompiled(first, Report())
-    with pytest.raises(wb.UsageError, match="int: this is no report"):
+    with pytest.raises(wb.UsageError, match="int is not a report"):
         wb.why_recompiled(7, first)
     with pytest.raises(wb.ArtifactError, match="Cannot open"):
         wb.why_recompiled(tmp_path / "none.aot", first)

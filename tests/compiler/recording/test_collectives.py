@@ -341,7 +341,7 @@ def test_what_async_tp_leaves_by_itself_says_why(mesh: Any) -> None:
     assert reason == "async TP: 0, " + (
         "its group has no symmetric memory"
         if has_nccl
-        else "this build of torch has no NCCL, without which async TP fuses nothing"
+        else "this torch build has no NCCL, which async TP needs"
     )
 
 

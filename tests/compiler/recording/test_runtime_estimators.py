@@ -114,7 +114,7 @@ def test_an_estimator_is_told_apart_by_its_cluster_and_crosses_processes(mesh: A
     assert here is not None
     other = OverlapEstimator("h100", replace(here, topology=Topology(gpus_per_node=4)))
     assert pickle.dumps(other) != pickle.dumps(by)
-    with pytest.raises(wb.UsageError, match="What collectives take is not known"):
+    with pytest.raises(wb.UsageError, match="Collective times are unknown"):
         wb.overlap_estimator("mi300x")
 
 

@@ -14,12 +14,12 @@ def test_every_saved_tensor_has_torchs_reason() -> None:
     reasons = {row.node: row.why for row in found.report.saved_reasons}
     memory = found.memory()
     assert all(row.why == reasons[row.name] for row in memory.saved)
-    product = "not computed again: not in recomputable allowlist"
+    product = "not recomputed: not in recomputable allowlist"
     assert [reasons[name] for name in ("addmm", "addmm_1")] == [product] * 2
-    assert reasons["primals_3"] == "given: it lives anyhow"
-    kept = "which is not computed again: reduction op"
+    assert reasons["primals_3"] == "given: it is live anyway"
+    kept = "which is not recomputed: reduction op"
     assert reasons["getitem_1"] == f"a result of var_mean, {kept}"
-    assert reasons["rsqrt"] == f"the cheapest to keep behind var_mean, {kept}"
+    assert reasons["rsqrt"] == f"the cheapest value to save after var_mean, {kept}"
 
 
 @pytest.mark.slow

@@ -46,13 +46,15 @@ def test_an_error_carries_the_reason_without_the_stack(tmp_path: Path) -> None:
 
 def test_an_error_without_a_reason_is_one_too(tmp_path: Path) -> None:
     made = library(tmp_path, FAILING)
-    with pytest.raises(wb.RunError, match="it does not say why"):
+    with pytest.raises(wb.RunError, match="it gives no reason"):
         made.check(made.function("FreeInactiveConstantBuffer")(None))
 
 
 def test_what_a_library_lacks_is_named(tmp_path: Path) -> None:
     made = library(tmp_path, FAILING)
-    with pytest.raises(wb.ArtifactError, match="has no AOTInductorModelContainerRun: it was made"):
+    with pytest.raises(
+        wb.ArtifactError, match="has no AOTInductorModelContainerRun: its torch release"
+    ):
         made.function("Run")
 
 
@@ -65,7 +67,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
 def test_a_library_with_a_runtime_of_its_own_is_refused_before_it_runs(tmp_path: Path) -> None:
     stream = 'char stream __asm__("_ZSt4cerr") = 1;'  # what is linked statically defines it
     start = "__attribute__((constructor)) static void begin(void) { __builtin_trap(); }"
-    with pytest.raises(wb.ArtifactError, match="a C\\+\\+ runtime of its own"):
+    with pytest.raises(wb.ArtifactError, match=r"linked statically with libstdc\+\+"):
         library(tmp_path, FAILING + stream + start)
 
 

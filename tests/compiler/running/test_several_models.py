@@ -97,7 +97,10 @@ def test_it_is_a_package_for_torch_too(package, rows):
     ("change", "words"),
     [
         (lambda x, p: (x, p[:-2]), r"makes batch 2, but x dimension 0 makes it 3"),
-        (lambda x, p: (x, p[:-1]), r"pairs: dimension 0 is 5, which no batch of 1 or more gives"),
+        (
+            lambda x, p: (x, p[:-1]),
+            r"pairs: dimension 0 is 5, which no batch of 1 or more produces",
+        ),
         (lambda x, p: (x[:0], p[:0]), r"x: dimension 0 is 0"),
         (lambda x, p: (x.double(), p), r"x: expected dtype float32, got float64"),
         (lambda x, p: (x[:, :7].contiguous(), p), r"x: expected size 8 at dimension 1, got 7"),
@@ -147,11 +150,11 @@ def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"sizes": {"rows": [1]}}, "'rows', which is no Dim"),
-        ({"sizes": {"batch": []}}, "expected whole numbers from 1 on"),
-        ({"sizes": {"batch": [0, 4]}}, "expected whole numbers from 1 on"),
+        ({"sizes": {"rows": [1]}}, "'rows', which is not a Dim"),
+        ({"sizes": {"batch": []}}, "expected whole numbers, 1 or more"),
+        ({"sizes": {"batch": [0, 4]}}, "expected whole numbers, 1 or more"),
         ({"sizes": {"batch": [128]}}, "outside its Dim batch in 1..64"),
-        ({"pad": {"y": 0}}, "the inputs that are padded are x, pairs"),
+        ({"pad": {"y": 0}}, "the padded inputs are x, pairs"),
         ({"pad": "last"}, "expected a number of that type or 'repeat'"),
         ({"split": "rows"}, "name one of the Dims in sizes, batch"),
     ],
@@ -166,7 +169,7 @@ def test_an_output_without_the_dimension_cannot_be_split(tmp_path):
     def total(x):
         return x, x.sum()
 
-    with pytest.raises(wb.UsageError, match="Output 1 has no dimension that follows batch"):
+    with pytest.raises(wb.UsageError, match="No dimension of output 1 follows batch"):
         wb.Package.bucketed(
             total,
             (torch.randn(4, 8),),

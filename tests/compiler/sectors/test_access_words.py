@@ -40,23 +40,23 @@ def test_each_trouble_is_told_from_the_others(trouble):
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        ("narrow", "aligned to 16 bytes, but are moved 4 bytes at a time"),
-        ("masked", "but the mask parts some of them, so that 4 bytes are moved at a time"),
-        ("unaligned", "do not begin at a multiple of 16, so that 4 bytes are moved at a time"),
-        ("strided", "Neighbouring lanes are 2 elements apart in memory: 13 % of what an"),
-        ("transposed", "lie along axis 0 of the block: swap its axes"),
+        ("narrow", "16-byte aligned, but are moved 4 bytes at a time"),
+        ("masked", "but the mask separates some, so 4 bytes are moved at a time"),
+        ("unaligned", "do not start at a multiple of 16, so 4 bytes are moved at a time"),
+        ("strided", "Neighbouring lanes are 2 elements apart in memory, so 13 % of the fetched"),
+        ("transposed", "run along axis 0 of the block: swap its axes"),
         (
             "shifted",
-            "An instruction touches 5 sectors, 4 if it began with one. Every instruction "
-            "begins 1 element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements "
-            "apart, or pass x as a view that begins 1 element before one.",
+            "An instruction touches 5 sectors, 4 if it were aligned to one. Every instruction "
+            "starts 1 element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements "
+            "separately, or pass x as a view that starts 1 element before an aligned one.",
         ),
         (
             "pitched",
-            "The rows of a block are 292 bytes apart, no multiple of 32, so that they do "
-            "not begin with a sector: 53 % of what an instruction brings is used.",
+            "The rows of a block are 292 bytes apart, not a multiple of 32, so 53 % of "
+            "the fetched bytes are used.",
         ),
-        ("gather", "have no pattern, and 13 % of what an instruction brings is used"),
+        ("gather", "have no pattern, and 13 % of the fetched bytes are used"),
     ],
 )
 def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
@@ -69,7 +69,7 @@ def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
 def test_an_argument_that_begins_behind_a_sector_itself_is_to_be_aligned():
     said = describe_access(replace(see("shifted"), start=4))
 
-    assert "x itself begins 1 element (4 bytes) behind a multiple of 32 bytes" in said
+    assert "x itself starts 1 element (4 bytes) after a multiple of 32 bytes" in said
     assert "x.clone()" in said
 
 
@@ -77,9 +77,9 @@ def test_what_keeps_vectors_apart_names_how_far_they_are_off():
     moved = replace(CASES["unaligned"], behind=12)
     said = describe_access(replace(see("unaligned"), moved=moved, start=8))
 
-    assert "Every instruction begins 3 elements (12 bytes) behind a multiple of 32 bytes" in said
-    assert "take the first 5 elements apart" in said
-    assert "as a view that begins 1 element before one" in said
+    assert "Every instruction starts 3 elements (12 bytes) after a multiple of 32 bytes" in said
+    assert "Handle the first 5 elements separately" in said
+    assert "as a view that starts 1 element before an aligned one" in said
 
 
 def test_nothing_is_said_of_what_is_as_good_as_it_can_be():
@@ -96,7 +96,7 @@ def test_a_cure_is_said_with_its_evidence():
     said = describe_access(see("narrow"), WidenedAccess((("n", 1000, 1008),), 16))
 
     assert said.endswith(
-        "n = 1000 is not divisible by 16; compiled again with n = 1008, this line moves 16 bytes "
+        "n = 1000 is not divisible by 16. Recompiled with n = 1008, this line moves 16 bytes "
         "at a time: pad n to 1008."
     )
 
@@ -104,4 +104,4 @@ def test_a_cure_is_said_with_its_evidence():
 def test_an_argument_that_begins_elsewhere_is_named():
     said = describe_access(see("unaligned"), WidenedAccess((("x", None, None),), 16))
 
-    assert "x does not begin at a multiple of 16 bytes; compiled again with x aligned" in said
+    assert "x does not start at a multiple of 16 bytes. Recompiled with x aligned" in said

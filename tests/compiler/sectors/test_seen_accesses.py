@@ -68,7 +68,7 @@ def test_what_the_run_did_not_reach_is_a_row_with_the_reason():
 
     other = next(each for each in see(tensors, make_log(13)) if each.place.line == 6)
     assert (other.argument, other.moved) == ("", None)
-    assert other.reason == "the run reached no argument's memory in this line"
+    assert other.reason == "the run reached no memory of an argument in this line"
     assert {each.reason for each in see(tensors, make_log(13), stopped="it stopped")} == {
         "it stopped"
     }
@@ -77,7 +77,7 @@ def test_what_the_run_did_not_reach_is_a_row_with_the_reason():
 def test_a_line_without_such_an_instruction_is_not_judged():
     (seen,) = see([LOAD], make_log(13), widths=Widths({}))
 
-    assert seen.reason == "the code for the GPU has no such instruction"
+    assert seen.reason == "the GPU code has no such instruction"
 
 
 def test_two_of_a_line_that_are_laid_alike_need_not_be_told_apart():

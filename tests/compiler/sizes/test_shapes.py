@@ -99,7 +99,7 @@ def without_one(x: torch.Tensor) -> torch.Tensor:
     return x - 1 if x.shape[0] == 1 else x * 2
 
 
-RAISED = "n starts at 2, though less was declared: torch specialises the sizes 0 and 1"
+RAISED = "n starts at 2, higher than declared: torch specializes sizes 0 and 1"
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_ints_that_vary(kind: Any, tmp_path: Path) -> None:
     compiled.save(tmp_path / "f.aot")
     again = wb.recompile(tmp_path / "f.aot", scaled)
     torch.testing.assert_close(again(ones(4), {"k": 5}, 6), scaled(ones(4), {"k": 5}, 6))
-    with pytest.raises(wb.UsageError, match="n is a Python int that is declared dynamic"):
+    with pytest.raises(wb.UsageError, match="n is a Python int declared dynamic"):
         wb.package(
             scaled,
             (ones(4), {"k": 3}, 2),
@@ -226,7 +226,7 @@ def test_a_specification_that_does_not_fit(spec: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (Dim("k"), "the int 3: a Dim is for a dimension of a tensor. For an int give Dim.DYNAMIC"),
+        (Dim("k"), "the int 3, but a Dim is for tensor dimensions. For an int pass Dim.DYNAMIC"),
         (Dim.DYNAMIC(min=5), r"by\['k'\] is 3 in the example, outside by_k in 5"),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_declaration_that_does_not_fit_an_int(entry: Any, words: str, tmp_path
 
 
 def test_an_example_of_size_one_cannot_be_dynamic() -> None:
-    with pytest.raises(wb.UsageError, match="torch specialises sizes 0 and 1"):
+    with pytest.raises(wb.UsageError, match="torch specializes sizes 0 and 1"):
         compile_eager(total, (ones(1), ones(4)), dynamic_shapes=({0: Dim("n")}, None))
 
 

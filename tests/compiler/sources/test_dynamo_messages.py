@@ -58,7 +58,10 @@ def test_an_operator_without_a_kernel_is_not_blamed_on_the_inputs() -> None:
     )
     assert explain_refused_inputs(message) is None
     found = parse_break_message(message)
-    assert "neither a kernel of aten._thnn_fused_gru_cell.default nor" in found.explanation
+    assert (
+        "neither a kernel nor a fake implementation of aten._thnn_fused_gru_cell.default"
+        in found.explanation
+    )
     assert "without compiling" not in found.explanation
     assert not found.hints
 
@@ -72,5 +75,5 @@ def test_hints_that_help_nobody_are_left_out_or_replaced() -> None:
         "Move the call outside.",
     ]
     hook, kept = choose_hints(hints)
-    assert hook.startswith("Remove the backward hook from what is compiled")
+    assert hook.startswith("Remove the backward hook from the compiled module")
     assert kept == "Move the call outside."

@@ -37,7 +37,7 @@ def test_the_others_are_built_and_the_deadly_one_has_a_note() -> None:
     found = build_all(builds, worker, lambda name, _: told.append(name))
     assert list(found) == [build.id for build in builds]
     assert [id for id, built in found.items() if built.note] == ["k1:h100"]
-    assert "ended its process while it compiled this for h100" in str(found["k1:h100"].note)
+    assert "crashed while it compiled this for h100" in str(found["k1:h100"].note)
     assert [job.at_once for job in worker.jobs] == [2, 1, 1]
     assert told[-1] == "k3:h100 (4 of 4)"
 

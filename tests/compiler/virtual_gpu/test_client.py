@@ -92,7 +92,7 @@ def test_templates_that_a_device_lacks_are_named(worker: CrossCompiler) -> None:
 
 def test_bfloat16_is_refused_where_the_device_has_none(worker: CrossCompiler) -> None:
     x = torch.randn(8, 8, dtype=torch.bfloat16)
-    with pytest.raises(CaptureError, match="Inductor compiles no bfloat16 for Tesla V100"):
+    with pytest.raises(CaptureError, match="Inductor does not compile bfloat16 for Tesla V100"):
         worker.compiled(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
 
 

@@ -124,7 +124,7 @@ def test_it_loads_on_the_gpu_without_compiling_and_nowhere_else(
     assert found["binaries"] == digests(path)
 
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(wb.ArtifactError, match=r"was compiled for h100 .*, and this machine has"):
+    with pytest.raises(wb.ArtifactError, match=r"was compiled for h100 .*, but this machine has"):
         wb.load(path)
     assert sorted(tmp_path.rglob("*")) == before
     assert not torch.cuda.is_available()
@@ -166,7 +166,7 @@ def test_a_module_whose_own_pickling_changes_a_tensor_goes_without_weights(
     compile_for: Compile, tmp_path: Path
 ) -> None:
     compiled = compile_for(Emptied(), torch.randn(4, 32), grad=False)
-    with pytest.raises(wb.ArtifactError, match=r"self.scale, read back .* has other numbers"):
+    with pytest.raises(wb.ArtifactError, match=r"self.scale has other values"):
         compiled.save(tmp_path / "x.aot", weights="inside")
     with pytest.warns(UserWarning, match="written without weights"):
         compiled.save(tmp_path / "x.aot")
@@ -181,7 +181,7 @@ def times_factor(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_global_that_is_the_argument_too_is_refused(compile_for: Compile, tmp_path: Path) -> None:
     compiled = compile_for(times_factor, FACTOR)
-    with pytest.raises(wb.ArtifactError, match="the global FACTOR and x being one object"):
+    with pytest.raises(wb.ArtifactError, match="the global FACTOR and x were one object"):
         compiled.save(tmp_path / "x.aot")
 
 

@@ -119,7 +119,7 @@ def test_its_machine_code_is_for_the_gpu_and_its_library_names_the_real_ones(fil
     assert report.request.target == "h100"
     assert (kernels.language == "triton").any()
     assert kernels.registers.notna().any()
-    assert any("nothing of it was run" in note for note in report.request.notes)
+    assert any("compiled for a virtual GPU and not run" in note for note in report.request.notes)
     contract = found.frame("inputs").set_index("model")
     assert contract.device["h100"] == "cuda"
 
@@ -156,10 +156,10 @@ def test_constants_without_data_are_not_one() -> None:
 
 def test_what_cannot_be_built_is_one_sentence(tmp_path: Path) -> None:
     request = ModelRequest(Sums(), (X,))
-    with pytest.raises(wb.UsageError, match="linked against ROCm, which is not built here"):
+    with pytest.raises(wb.UsageError, match="link against ROCm cannot be built here"):
         for_gpu(request, Catalogue.built_in()["mi300x"])
     with pytest.raises(
-        wb.UsageError, match=r"a package takes 'host', .* or for one model the name"
+        wb.UsageError, match=r"a package takes 'host' .* or, for one model, the name"
     ):
         wb.package(Sums(), (X,), path=tmp_path / "m.pt2", target="cuda")
     with pytest.raises(wb.UsageError, match="GPU 'nope' is unknown"):

@@ -34,4 +34,4 @@ def test_what_cannot_be_frozen_says_why() -> None:
     broken: Any = SimpleNamespace(plan=compiled.plan, report=compiled.report, aot_fn=None)
     program = program_of(broken, H100.spec, {})
     assert isinstance(program, NoProgram)
-    assert "cannot be taken apart: AttributeError" in program.reason
+    assert "cannot be serialized: AttributeError" in program.reason

@@ -240,7 +240,7 @@ def test_a_module_that_cannot_be_stored_is_handed_over_later(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match=r"a\.aot is written without weights\. The module cannot"):
         compiled.save(tmp_path / "a.aot")
     torch.testing.assert_close(wb.load(tmp_path / "a.aot", module=model)(ids), model(ids))
-    with pytest.raises(wb.ArtifactError, match="Save with weights='later' and hand the module"):
+    with pytest.raises(wb.ArtifactError, match="Save with weights='later' and pass the module"):
         compiled.save(tmp_path / "b.aot", weights="inside")
 
 

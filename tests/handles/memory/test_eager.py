@@ -52,7 +52,7 @@ def test_the_host_counts_the_captured_graph_where_it_is_asked() -> None:
     counted = compiled.memory(eager=True).eager
     assert counted is not None
     assert counted.source == OF_GRAPH
-    assert "what variables of Python keep" in counted.missing
+    assert "values that Python variables keep" in counted.missing
     measured = compiled.memory().measure(x)
     kept = compiled.memory().eager
     assert kept is not None

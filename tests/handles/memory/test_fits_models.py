@@ -114,7 +114,7 @@ def test_decoding_with_a_cache_is_predicted_from_a_third_depth() -> None:
     found = wb.fits(Decoding, one_token, grad=False, total=8)
     whole = wb.fits(Decoding, one_token, grad=False, total=8, layers=None)
     assert [depth.layers for depth in found.depths] == [4, 6]
-    assert "through 2 and 4 layers it is +" in found.missing
+    assert "the line through 2 and 4 layers is +" in found.missing
     assert found.peak == pytest.approx(whole.peak, rel=1e-4)
     parts = {part.part: part.bytes for part in found.parts}
     assert parts["input"] == pytest.approx(8 * 2 * BATCH * HEADS * LENGTH * WIDTH * 4, rel=0.001)

@@ -289,7 +289,7 @@ def test_the_pane_shows_what_hooks_hold(sharded: Any) -> None:
 
 
 def test_budgets_are_refused_in_a_sentence(sharded: Any) -> None:
-    with pytest.raises(wb.UsageError, match="Loss was sharded by fully_shard: torch applies a"):
+    with pytest.raises(wb.UsageError, match=r"Loss was sharded by fully_shard\. torch applies a"):
         sharded.checkpoint()
 
 

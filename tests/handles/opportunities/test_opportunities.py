@@ -133,7 +133,7 @@ def test_only_the_largest_one_is_a_maximum(line: str, after: str | None) -> None
 def test_numbers_that_are_meant_to_change_are_shown_and_not_judged() -> None:
     tried = wb.opportunities(wb.aot_compile(scaled, (torch.randn(8, 64),)))[0].try_()
     assert tried.agrees is None
-    assert tried.checked.startswith("The numbers are meant to change: outputs differ by at most")
+    assert tried.checked.startswith("The values are meant to change: outputs differ by at most")
     assert tried.saved_bytes == 8 * 64 * 4
 
 

@@ -184,7 +184,7 @@ def test_a_package_of_somebody_else_is_refused(
     small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path))
-    with pytest.raises(wb.TrustError, match="signed by somebody else"):
+    with pytest.raises(wb.TrustError, match="signed by an unknown key"):
         small.load()
     digest = wb.inspect(small.path).digest
     assert small.load(trust=digest)(*small.args).shape == (4, 8)
@@ -194,7 +194,7 @@ def test_damaged_code_is_not_loaded(small: Any, tmp_path: Path) -> None:
     content = bytearray(small.path.read_bytes())
     content[content.index(b"\x7fELF") + 5000] ^= 1
     (tmp_path / "m.pt2").write_bytes(content)
-    with pytest.raises(wb.ArtifactError, match=r"wrapper\.so does not have the hash"):
+    with pytest.raises(wb.ArtifactError, match=r"wrapper\.so has the wrong hash"):
         wb.load(tmp_path / "m.pt2")
 
 

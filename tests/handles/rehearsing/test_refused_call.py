@@ -66,6 +66,6 @@ def test_a_virtual_gpu_says_on_which_device_the_call_runs() -> None:
     def mixed(x: torch.Tensor) -> torch.Tensor:
         return x + torch.ones(3)
 
-    with pytest.raises(wb.CaptureError, match="takes tensors of one device") as caught:
+    with pytest.raises(wb.CaptureError, match="needs tensors on one device") as caught:
         wb.aot_compile(mixed, (X,), target="h100")
     assert "Without the compiler the call runs here, on cpu." in str(caught.value)

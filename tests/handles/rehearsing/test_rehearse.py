@@ -395,7 +395,7 @@ def test_what_two_runs_of_the_original_differ_in_is_said_to_be_that() -> None:
     found = wb.rehearse(timing, (torch.ones(3),))
     assert found.cures[0].verdict == "not checked"
     assert (
-        "Not comparable, as two runs of the original differ in it: the value of global began"
+        "Not comparable, because two eager runs differ in it in the value of global began"
         in found.cures[0].checked
     )
 
@@ -420,7 +420,7 @@ def factoring(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_an_error_that_the_function_itself_catches_is_that_of_its_graph() -> None:
-    with pytest.raises(wb.UsageError, match="runs without the compiler, and captured it raises"):
+    with pytest.raises(wb.UsageError, match="runs in eager, but raises"):
         wb.rehearse(factoring, (-torch.eye(3),))
 
 

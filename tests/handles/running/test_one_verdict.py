@@ -115,7 +115,7 @@ def test_a_virtual_gpu_agrees(wrong: WrongProgram) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.* is not kept up by the package")
+@pytest.mark.filterwarnings("ignore:.* is not updated by the package")
 @pytest.mark.parametrize("wrong", OF_PACKAGES)
 def test_packages_agree(wrong: WrongProgram, tmp_path: Path) -> None:
     """No package keeps a value in an attribute: export says so, and it is not checked."""

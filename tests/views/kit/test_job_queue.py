@@ -51,7 +51,7 @@ class Bench:
 
     def save(self, path: str) -> BackgroundTask[Any]:
         if path == "there.aot":
-            raise UsageError("there.aot is there already: choose another name.")
+            raise UsageError("there.aot already exists. Choose another name.")
         return self.work(path)
 
     @property
@@ -159,7 +159,7 @@ def test_one_that_fails_leaves_the_others_their_turn_and_is_told(
     assert bench.begun == ["profile", "a.aot"]
     assert mail.view.progress["status"] == "done"
     (failed,) = mail.view.progress["failed"]
-    assert failed["words"] == ("Saving there.aot: there.aot is there already: choose another name.")
+    assert failed["words"] == ("Saving there.aot: there.aot already exists. Choose another name.")
     ask(mail, "save", path="c.aot")
     assert "failed" not in mail.view.progress  # it was told; this is another time
     bench.let("c.aot")

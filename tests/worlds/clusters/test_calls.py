@@ -75,7 +75,9 @@ def test_the_answer_says_what_it_leaves_out(made: tuple[Any, Any]) -> None:
 
 def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path) -> None:
     compiled, _ = made
-    with pytest.raises(wb.ArtifactError, match="collectives are of a virtual cluster"):
+    with pytest.raises(
+        wb.ArtifactError, match="collectives need the process groups of a virtual cluster"
+    ):
         compiled.save(tmp_path / "f.aot")
     compiled.report.save(tmp_path / "f.wbr")
     rows = list(wb.Report.load(tmp_path / "f.wbr").collectives)
@@ -86,7 +88,7 @@ def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path
 def test_ddp_inside_of_another_module_is_refused_in_a_sentence(target: str, mesh: Any) -> None:
     inner = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
     model = torch.nn.Sequential(inner, torch.nn.ReLU())
-    said = "0 is a DistributedDataParallel inside of Sequential: torch captures none"
+    said = "0 is a DistributedDataParallel inside Sequential, and torch captures none"
     with pytest.raises(wb.UsageError, match=said):
         wb.aot_compile(model, (torch.randn(2, 4),), target=target)
 

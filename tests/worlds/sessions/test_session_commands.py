@@ -23,7 +23,7 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["report", path]) == 0
     assert "- Net.forward recompiled 1 time" in capsys.readouterr().out
     assert main(["inspect", path]) == 2
-    assert "is a record, not an artifact: open it with wb.Session" in capsys.readouterr().err
+    assert "is a report, not an artifact. Open it with wb.Session" in capsys.readouterr().err
     other = str(tmp_path / "empty.wbs")
     Session(session().header, make_empty_tables(), {}).save(other)
     found = in_json(capsys, "diff", path, other)

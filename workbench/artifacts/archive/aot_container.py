@@ -99,7 +99,8 @@ def artifact_in(frame: Frame) -> Opened:
     manifest = Manifest.from_bytes(content)
     if content != manifest.to_bytes():
         raise ArtifactError(
-            "The manifest of the artifact is damaged or foreign. Get the file again."
+            "The manifest of the artifact is damaged or not written by aot-workbench. "
+            "Get the file again."
         )
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}
     compare_sizes(others, manifest.members)
@@ -109,9 +110,7 @@ def artifact_in(frame: Frame) -> Opened:
 def _entries(frame: Frame) -> dict[str, zipfile.ZipInfo]:
     entries = {_checked(entry): entry for entry in frame.entries}
     if MANIFEST not in entries:
-        raise ArtifactError(
-            "The zip file holds no manifest.json: not an artifact of this workbench."
-        )
+        raise ArtifactError("The zip file has no manifest.json: not an artifact of this workbench.")
     if hash_frame(frame.file, frame.entries) != frame.comment:
         raise ArtifactError("The artifact is damaged: its zip directory was changed.")
     return entries
@@ -121,7 +120,7 @@ def _checked(entry: zipfile.ZipInfo) -> str:
     """The name of a member that may be in an artifact; raises `ArtifactError` for others."""
     if not _NAME.fullmatch(entry.filename):
         raise ArtifactError(
-            f"The artifact holds a member named '{tell_name(entry.filename)}', which does not "
-            "belong there: a foreign file. Nothing was unpacked."
+            f"The artifact has an unexpected member '{tell_name(entry.filename)}': not written by "
+            "aot-workbench. Nothing was unpacked."
         )
     return entry.filename

@@ -121,7 +121,7 @@ class OpenedFile:
             raise ArtifactError(f"{name} is a .pt2 file. Open it with wb.load({name!r}).")
         if self.loadable is VARIANTS:
             raise ArtifactError(
-                f"{name} is an .aotv file, the code of a function with breaks. Open it with "
+                f"{name} is an .aotv file with the code of a function with breaks. Open it with "
                 f"wb.load({name!r}, fn)."
             )
 
@@ -156,31 +156,31 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         if not head:
             raise ArtifactError(f"{name} is empty: the copy was cut short. Get the file again.")
         if not head.strip():
-            raise ArtifactError(f"{name} begins with white space alone: it is no artifact.")
+            raise ArtifactError(f"{name} contains only white space: it is not an artifact.")
         if head[:2] == b"PK":
             yield _open_zip(name, file, size)
             return
         if size > _PAYLOAD_LIMIT:  # no code reaches so far, and such a pickle is not read whole
             raise ArtifactError(
-                f"{name} has {size:,} bytes; of a library or a pickle {_PAYLOAD_LIMIT:,} at most "
-                "are read. Make a package of the model with wb.package."
+                f"{name} has {size:,} bytes; a library or a pickle is read up to "
+                f"{_PAYLOAD_LIMIT:,}. Make a package of the model with wb.package."
             )
         if head.startswith(b"\x7fELF") and libraries:
             yield OpenedFile("library", file, size, library=read_lone_file(file, name, size))
             return
         if head.startswith(b"\x7fELF"):
             raise ArtifactError(
-                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes: it "
-                "says nothing about its inputs, so that a call could not be checked. wb.inspect "
-                "shows what is in it; make a package of the model with wb.package."
+                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes. It "
+                "does not describe its inputs, so calls cannot be checked. Look inside with "
+                "wb.inspect, or package the model with wb.package."
             )
         if not head[find_pickle_start(head) :].startswith(PICKLES):
             refuse_text(name, head)
             refuse_old_pickle(name, *_read_ends(file))
             raise ArtifactError(
-                f"{name} is neither an artifact or package of this workbench nor a file that "
-                "torch's save_compiled_function, aoti_compile_and_package or torch.export.save "
-                "wrote. Give the path of an .aot or .pt2 file."
+                f"{name} is not an artifact or package of this workbench, nor written by torch's "
+                "save_compiled_function, aoti_compile_and_package or torch.export.save. Give the "
+                "path of an .aot or .pt2 file."
             )
         content, end = _read_ends(file)
         refuse_legacy_save(name, content)
@@ -210,8 +210,8 @@ def _refuse_records(name: str, head: bytes) -> None:
     """Raise `ArtifactError` for what the workbench records: it is opened otherwise."""
     if head.startswith((_GZIP, b"{")) and _is_kernel_log(head):
         raise ArtifactError(
-            f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
-            "open it with wb.read_tritonparse, or look into it with `workbench report`."
+            f"{name} is a tritonparse log of compilations and launches of Triton kernels. Open it "
+            "with wb.read_tritonparse, or look into it with `workbench report`."
         )
     how = command = ""
     if head.startswith(_GZIP):
@@ -222,7 +222,7 @@ def _refuse_records(name: str, head: bytes) -> None:
         how = "wb.Session.load"
     if how:
         raise ArtifactError(
-            f"{name} is a record, not an artifact: open it with {how}, or look into it with "
+            f"{name} is a report, not an artifact. Open it with {how}, or look into it with "
             f"`workbench report`{command}."
         )
 
@@ -284,11 +284,11 @@ _SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; tha
 _TENSORS = ("torch.storage", "torch.nn.parameter")
 _MAKES_TENSOR = " _rebuild_"  # how all functions of torch begin that a tensor is unpickled by
 _OF_CLASSES = {
-    "numpy": "an array of numpy",
-    "pandas": "a table of pandas",
-    "sklearn": "a model of scikit-learn",
-    "torch.nn.modules": "a module of torch",
-    "torch.fx": "a graph of torch.fx",
+    "numpy": "a NumPy array",
+    "pandas": "a pandas table",
+    "sklearn": "a scikit-learn model",
+    "torch.nn.modules": "a torch module",
+    "torch.fx": "a torch.fx graph",
 }
 _CLASS = ("inspect", "Signature")
 _SIGNATURE, _GUARDS = "signature", "guards_state"  # keys of what save_compiled_function writes
@@ -297,13 +297,13 @@ _MEMOS = ("PUT", "BINPUT", "LONG_BINPUT")
 _GETS = ("GET", "BINGET", "LONG_BINGET")
 _GIVE_ONE = "Give the path of an .aot or .pt2 file."
 _LOAD_WEIGHTS = (
-    "Load it with torch.load(path, weights_only=True); the module that takes these weights is "
-    "compiled with wb.aot_compile or wb.package."
+    "Load it with torch.load(path, weights_only=True). Compile the module that uses these weights "
+    "with wb.aot_compile or wb.package."
 )
 # weights_only reads no opcode of protocol 4: "Unsupported operand 149"
 _SAVE_AGAIN = (
-    "torch.load(path, weights_only=True) reads no pickle of protocol 4 or 5. Save the weights "
-    "again without pickle_protocol; the module that takes them is compiled with wb.aot_compile or "
+    "torch.load(path, weights_only=True) cannot read pickle protocols 4 and 5. Save the weights "
+    "again without pickle_protocol. Compile the module that uses them with wb.aot_compile or "
     "wb.package."
 )
 
@@ -325,7 +325,7 @@ def refuse_text(name: str, head: bytes) -> None:
         raise ArtifactError(f"{name} is {foreign.what}, not an artifact: {foreign.how}")
     if start.lstrip()[:1] in (b"{", b"[") and b'"traceEvents"' in start:
         raise ArtifactError(
-            f"{name} is a trace of a profiler, not an artifact: open it with wb.read_profile."
+            f"{name} is a profiler trace, not an artifact. Open it with wb.read_profile."
         )
 
 
@@ -336,12 +336,12 @@ def refuse_zip(name: str, members: Collection[str]) -> None:
         return
     if "constants.pkl" in below:
         raise ArtifactError(
-            f"{name} is a TorchScript program of torch.jit.save, not an artifact: torch.jit.load "
-            "opens it. Compile the original module with wb.package."
+            f"{name} is a TorchScript program of torch.jit.save, not an artifact. Open it with "
+            "torch.jit.load, or package the eager module with wb.package."
         )
     raise ArtifactError(
-        f"{name} is a file of torch.save (tensors or other objects), not an artifact: it holds no "
-        f"compiled code. {_LOAD_WEIGHTS}"
+        f"{name} was written by torch.save (tensors or other objects) and holds no compiled code. "
+        f"{_LOAD_WEIGHTS}"
     )
 
 
@@ -364,8 +364,8 @@ def refuse_legacy_save(name: str, content: bytes) -> None:
     if content.startswith(PICKLES + _OLD_PICKLES) and _LEGACY_SAVE in content[:_LEGACY_HEAD]:
         how = _LOAD_WEIGHTS if content.startswith(_OLD_PICKLES) else _SAVE_AGAIN
         raise ArtifactError(
-            f"{name} is a file of torch.save in its older form, not an artifact: it holds no "
-            f"compiled code. {how}"
+            f"{name} was written by torch.save in its older format and holds no compiled code. "
+            f"{how}"
         )
 
 
@@ -397,8 +397,8 @@ def _has_marks(content: bytes) -> bool:
 def _refuse_objects(name: str, start: _Start, protocol: str = "") -> NoReturn:
     what = f", the first {_tell_class(start.classes[0])}" if start.classes else ""
     raise ArtifactError(
-        f"{name} is a pickle{protocol} of other objects{what}, not of a compiled function: "
-        f"nothing of it was unpickled. {_GIVE_ONE}"
+        f"{name} is a pickle{protocol} of other objects{what}, not of a compiled function; it was "
+        f"not unpickled. {_GIVE_ONE}"
     )
 
 
@@ -406,8 +406,8 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
     """Raise `ArtifactError` by what a pickle begins with."""
     if "segments" in start.texts and _SNAPSHOT & start.texts:
         raise ArtifactError(
-            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact: look at it at "
-            "pytorch.org/memory_viz. Of a compiled call, wb.memory says what takes memory."
+            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact. View it at "
+            "pytorch.org/memory_viz. For a compiled call, use wb.memory."
         )
     if start.classes[:1] and start.classes[0].endswith(" set"):  # of protocol 0 to 3
         what = "a set"
@@ -422,8 +422,8 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
         what = next(descriptions, "")
     if what:
         raise ArtifactError(
-            f"{name} is a pickle of {what}, not of a compiled function: nothing of it was "
-            f"unpickled. {_GIVE_ONE}"
+            f"{name} is a pickle of {what}, not of a compiled function; it was not unpickled. "
+            f"{_GIVE_ONE}"
         )
 
 

@@ -80,13 +80,17 @@ def read_package_container(frame: Frame) -> OpenedPackage:
         raise ArtifactError(f"The package is damaged: its zip directory was changed. {AGAIN}")
     root, entries = _below_root(frame.entries)
     if FORMAT in entries and (size := entries[FORMAT].file_size) > _FORMAT_LIMIT:
-        raise ArtifactError(f"{FORMAT} has {size} bytes, {_FORMAT_LIMIT} at most: a foreign file.")
+        raise ArtifactError(
+            f"{FORMAT} has {size} bytes, more than {_FORMAT_LIMIT}: not written by aot-workbench."
+        )
     if MANIFEST not in entries:
         return OpenedPackage(file, entries, root, None)
     content = read_manifest(file, entries[MANIFEST])
     manifest = PackageManifest.from_bytes(content)
     if content != manifest.to_bytes() or manifest.root != root:
-        raise ArtifactError(f"The manifest of the package is damaged or foreign. {AGAIN}")
+        raise ArtifactError(
+            f"The manifest of the package is damaged or not written by aot-workbench. {AGAIN}"
+        )
     if not frame.comment:
         raise ArtifactError(f"The package is damaged: its zip directory has no seal. {AGAIN}")
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}
@@ -103,13 +107,14 @@ def _below_root(
     roots = {name.partition("/")[0] for name in entries}
     if len(roots) != 1:
         raise ArtifactError(
-            f"The zip file holds {len(roots)} folders where a .pt2 holds one: a foreign file."
+            f"The zip file has {len(roots)} folders, but a .pt2 has one: not written by "
+            "aot-workbench."
         )
     folders = {str(folder) for name in entries for folder in PurePosixPath(name).parents}
     if both := folders & entries.keys():
         raise ArtifactError(
-            f"The member {tell_name(min(both))} is a file and a folder: a foreign file. "
-            "Nothing was unpacked."
+            f"The member {tell_name(min(both))} is a file and a folder: not written by "
+            "aot-workbench. Nothing was unpacked."
         )
     root = roots.pop()
     return root, {name[len(root) + 1 :]: entry for name, entry in entries.items()}
@@ -120,8 +125,8 @@ def _checked(name: str) -> str:
     parts = name.split("/")
     if {"", ".", ".."} & {*parts} or any(len(part.encode()) > _PART_LIMIT for part in parts):
         raise ArtifactError(
-            f"The archive holds a member named '{tell_name(name)}', which does not belong there: a "
-            "foreign file. Nothing was unpacked."
+            f"The archive has an unexpected member '{tell_name(name)}': not written by "
+            "aot-workbench. Nothing was unpacked."
         )
     return name
 
@@ -130,20 +135,22 @@ def _check_models(manifest: PackageManifest) -> None:
     """Raise `ArtifactError` when a model names a member, or bytes of one, that are not there."""
     names = [model.name for model in manifest.models]
     if len({*names}) != len(names):
-        raise ArtifactError("The manifest lists two models of one name: a foreign file.")
+        raise ArtifactError(
+            "The manifest lists two models with one name: not written by aot-workbench."
+        )
     for model in manifest.models:
         for name in _named(model):
             if name not in manifest.members:
                 raise ArtifactError(
                     f"The package is damaged: {tell_name(name)}, which model "
-                    f"{tell_name(model.name)} needs, is not in it. {AGAIN}"
+                    f"{tell_name(model.name)} needs, is missing. {AGAIN}"
                 )
         for constant in model.constants:
             member = manifest.members[constant.member] if constant.member else None
             end = constant.offset + constant.size
             if min(constant.offset, constant.size) < 0 or (member and end > member.size):
                 raise ArtifactError(
-                    f"The package is damaged: {tell_name(constant.fqn)} does not lie in "
+                    f"The package is damaged: {tell_name(constant.fqn)} does not fit inside "
                     f"{tell_name(constant.member or '')}. {AGAIN}"
                 )
 

@@ -140,7 +140,7 @@ class ArtifactReport(Presented):
             raise UsageError(f"{len(texts)} sources are named {name!r}. Take one of: {names}.")
         if texts[0].text is None:
             raise ArtifactError(
-                f"{texts[0].name} takes {texts[0].size} bytes, too many to be kept. It is a plain "
+                f"{texts[0].name} has {texts[0].size} bytes, too many to store here. It is a plain "
                 f"member of the zip file: unzip -p {self.path} '*{texts[0].name}'."
             )
         return texts[0].text
@@ -158,7 +158,7 @@ class ArtifactReport(Presented):
             return Report.from_bytes(next(iter(self.reports.values())))
         if model is None or model not in self.reports:
             names = ", ".join(self.reports) or "none: the file was written without one"
-            raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
+            raise UsageError(f"{model!r} has no report here: expected one of {names}.")
         return Report.from_bytes(self.reports[model])
 
     @checked
@@ -177,8 +177,8 @@ class ArtifactReport(Presented):
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
         if name not in TABLES:
             raise UsageError(
-                f"There is no table {name!r}. Take one of: {', '.join(TABLES)}."
-                f"{suggest(name, TABLES)}"
+                f"{name!r} is not a table: expected one of "
+                f"{', '.join(TABLES)}.{suggest(name, TABLES)}"
             )
         return presenter().rows_frame(getattr(self, name), TABLES[name])
 
@@ -191,7 +191,9 @@ def _summary(report: ArtifactReport) -> str:
     """What matters most, a line or a few for each part."""
     size = number_text(report.size, "bytes")
     head = f"{os.path.basename(report.path)}: {TITLES[report.kind]}, {size}"
-    digest = report.digest or "not computed for so big a file: wb.inspect(path, verify=True)"
+    digest = report.digest or (
+        "not computed for a file of this size; use wb.inspect(path, verify=True)"
+    )
     lines = [f"ArtifactReport({head}, {report.signature})", _line("digest", digest)]
     lines += _models(report)
     lines += _listed("inputs", [_value(row) for row in report.inputs])
@@ -276,7 +278,7 @@ def _code(report: ArtifactReport) -> Iterator[str]:
     if report.libraries:
         machines = ", ".join(sorted({row.machine for row in report.libraries if row.machine}))
         exports = sum(row.exports for row in report.libraries)
-        summary = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} given"
+        summary = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} exported"
         yield _line("libraries", summary)
     for row in report.libraries:
         if row.problem:
@@ -387,12 +389,12 @@ def find_cpp_deployment(name: str, size: int, kind: str) -> Deployment:
     """
     if kind not in _FOR_CPP:
         raise UsageError(
-            f"{name} is no package: only Python loads it. deployment() counts what that needs; "
-            "wb.package(model, args, path=…) writes a file for programs in C++."
+            f"{name} is not a package, so only Python can load it. deployment() counts what that "
+            "needs. For C++ programs, write a file with wb.package(model, args, path=…)."
         )
     installed = find_torch_folder()
     if installed is None:
-        raise UsageError("torch is not installed here: its libraries cannot be counted.")
+        raise UsageError("torch is not installed here, so its libraries cannot be counted.")
     folder = installed / "lib"
     why = dict.fromkeys((one for one in _LINKED if (folder / one).is_file()), "torch")
     waiting = list(why)

@@ -80,7 +80,7 @@ def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:
         yield NeedFacts("system", needs.system)
         yield NeedFacts("processor", needs.machine)
     for family, version in sorted(needs.symbols.items()):
-        yield NeedFacts(family, version, "the newest version of its symbols that is used")
+        yield NeedFacts(family, version, "the newest symbol version that it uses")
     if needs.libraries:
         yield NeedFacts("libraries", ", ".join(needs.libraries))
 
@@ -104,12 +104,12 @@ def read_library_facts(libraries: Libraries) -> Facts:
     """What a bare library says of the model in it: whether it is one, and what it leaves open."""
     exported = {symbol.name for symbol in libraries.symbols if symbol.exported}
     is_model = any(name.startswith(_CONTAINER) for name in exported)
-    made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
+    made_by = "made by AOTInductor" if is_model else "not an AOTInductor model: it exports none"
     return Facts(
         notes=(
             made_by,
-            "a bare library names neither its inputs and outputs nor the release of torch that "
-            "made it: it can be looked at, not called. wb.package makes a file that can",
+            "a bare library describes neither its inputs and outputs nor its torch release, so it "
+            "cannot be called. wb.package writes a file that can",
         )
     )
 

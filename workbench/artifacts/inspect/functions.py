@@ -96,7 +96,7 @@ def _reports(name: str, opened: Opened) -> tuple[Mapping[str, bytes], list[str]]
 
     records = find_program_records()
     if records is None:
-        return {}, [f"what reads the reports of {name} is not installed"]
+        return {}, [f"the package that reads the reports of {name} is not installed"]
     try:
         program = records.read(opened.raw(PROGRAM_RECORD), f"of {name}")
         rows = list(program.tables["compiles"])
@@ -127,8 +127,8 @@ def read_torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Fac
         ],
         texts=titled(find_named_texts(pickles)),
         notes=[
-            "torch records neither guards nor inputs in a readable form; a file of ours does: "
-            "write it with Compiled.save"
+            "torch stores neither guards nor inputs in a readable form; Compiled.save writes a "
+            "file that has both"
         ],
     )
 
@@ -257,7 +257,7 @@ def _baked(name: str, manifest: Manifest, faults: list[str]) -> Iterator[GuardFa
 def _baked_text(value: Any) -> str:
     row = value if isinstance(value, dict) else {}
     if "hidden" in row:
-        return "a value of the environment, of which the file has a salted hash alone"
+        return "a value of the environment; the file has only a salted hash"
     return f"a function with the code {str(row['code'])[:12]}…" if "code" in row else str(value)
 
 
@@ -272,6 +272,6 @@ def _outside(manifest: Manifest, call: StoredCall) -> Iterator[OutsideFacts]:
     for name, place in manifest.aliases.items():
         yield OutsideFacts("import" if ":" in place else "module", str(name), place)
     if call.function_module:
-        yield OutsideFacts("function's module", call.function_module, "imported where it exists")
+        yield OutsideFacts("function's module", call.function_module, "imported if it exists")
     for name in call.live_globals:
         yield OutsideFacts("global", name, "read from the function's module")

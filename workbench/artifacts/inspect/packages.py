@@ -109,8 +109,8 @@ def read_torch_package_facts(package: OpenedPackage) -> Facts:
         needs=_device_needs(package),
         texts=texts,
         notes=[
-            "written by torch itself: it checks no inputs when it is called, and does not record "
-            "which release made it"
+            "written by torch itself: it checks no inputs when called, and does not record its "
+            "torch release"
         ],
     )
 
@@ -140,7 +140,7 @@ def read_member_text(package: OpenedPackage, name: str, language: str, limit: in
 def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
     facts = package.read_metadata()
     names = {
-        "AOTI_CPU_ISA": ("instructions", "the instruction set as torch names it"),
+        "AOTI_CPU_ISA": ("instructions", "the instruction set, by its torch name"),
         "AOTI_MACHINE": ("processor", ""),
         "AOTI_PLATFORM": ("system", ""),
         "AOTI_DEVICE_KEY": ("device", ""),
@@ -164,7 +164,7 @@ def _reports(
         if model.report is None:
             continue
         if package.size(model.report) > REPORT_LIMIT:
-            notes.append(f"the report of {model.name} is too big to be read here")
+            notes.append(f"the report of {model.name} is too large to read here")
             continue
         try:
             reports[model.name] = decode_report(package.raw(model.report))

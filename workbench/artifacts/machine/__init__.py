@@ -1,8 +1,8 @@
 """What a machine has, and what libraries need of it."""
 
 DOORS = {
-    "elf": "What a shared library needs, gives and lacks.",
-    "elf_loading": "Makes a compiled library one that can be loaded, or says why it is none.",
-    "machine_description": "A machine as far as artifacts care, and what they require of one.",
+    "elf": "Needs, exports and gaps of a shared library.",
+    "elf_loading": "Makes a compiled library loadable, or gives the reason why not.",
+    "machine_description": "The machine facts that artifacts depend on, and their requirements.",
 }
 """What other rooms import of this one."""

@@ -172,7 +172,7 @@ class _Reading:
     def __init__(self, file: Readable):
         header = file.read_at(0, 64)
         if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
-            raise ValueError("no little-endian 64-bit ELF file")
+            raise ValueError("not a little-endian 64-bit ELF file")
         self._file = file
         self._header = header
         start, size, count = (
@@ -236,14 +236,14 @@ class _Reading:
         """A text from the section that holds texts; raises `ValueError` where there is none."""
         if index not in self._texts:
             if not 0 <= index < len(self.parts):
-                raise ValueError("damaged ELF file: it names a section that is not there")
+                raise ValueError("damaged ELF file: it names a missing section")
             self._texts[index] = self._content(self.parts[index])
         texts = self._texts[index]
         end = texts.find(b"\0", at, at + _TEXT_LIMIT)
         text = texts[at : at + _TEXT_LIMIT if end < 0 else end]
         self._left -= len(text)
         if at >= len(texts) or self._left < 0:
-            raise ValueError("damaged ELF file: its texts are not there")
+            raise ValueError("damaged ELF file: its strings are missing")
         return text.decode("utf-8", "backslashreplace")
 
     def _dynamic(self, tag: int) -> Iterator[str]:
@@ -277,7 +277,7 @@ class _Reading:
         for entry in _chain(content, 0, part.info, 16):
             first = struct.unpack_from("<I", content, entry + 12)[0]
             if entry + first + 4 > len(content):
-                raise ValueError("damaged ELF file: a version is not there")
+                raise ValueError("damaged ELF file: a version is missing")
             yield self._text(part.link, struct.unpack_from("<I", content, entry + first)[0])
 
 
@@ -286,7 +286,7 @@ def _all(file: Readable, at: int, size: int) -> bytes:
         raise ValueError(f"damaged ELF file: a table of {size} bytes")
     content = file.read_at(at, size)
     if len(content) != size:
-        raise ValueError("damaged ELF file: a table is not there")
+        raise ValueError("damaged ELF file: a table is missing")
     return content
 
 
@@ -298,7 +298,7 @@ def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:
     """Where each entry of a chain starts; each says how far on the next one is."""
     for _ in range(min(count, len(content) // 16)):
         if at + 16 > len(content):
-            raise ValueError("damaged ELF file: a version is not there")
+            raise ValueError("damaged ELF file: a version is missing")
         yield at
         step = struct.unpack_from("<I", content, at + step_at)[0]
         if not step:

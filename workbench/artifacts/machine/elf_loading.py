@@ -58,10 +58,9 @@ def require_shared_runtime(path: Path) -> tuple[int | None, list[int]]:
         return None, []
     if has_runtime:
         raise ArtifactError(
-            "The compiled library carries a C++ runtime of its own, in which torch's code ends the "
-            "process: it was linked with -static-libstdc++, or where the linker found no "
-            "libstdc++.so. Package the model again with a compiler that links the shared one (on "
-            "Debian and Ubuntu: apt-get install g++)."
+            "The compiled library is linked statically with libstdc++, which crashes torch's code. "
+            "Package the model again with a compiler that links the shared libstdc++ (on Debian "
+            "and Ubuntu: apt-get install g++)."
         )
     return anchor, slots
 

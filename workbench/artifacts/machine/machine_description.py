@@ -25,8 +25,10 @@ from workbench.typed_data import Misfit, read_row
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
 _EXAMPLES = {
-    "gpus": ". machine['gpus'] is a list of dicts, such as "
-    "[{'name': 'NVIDIA H100 80GB HBM3', 'arch': 'sm_90'}]",
+    "gpus": (
+        ". machine['gpus'] is a list of dicts such as [{'name': 'NVIDIA H100 80GB HBM3', 'arch': "
+        "'sm_90'}]"
+    ),
     "symbols": ", such as {'GLIBC': '2.36'}",
     "cuda": ", such as '13.0'",
 }
@@ -97,7 +99,7 @@ class Machine:
     ) -> Requirement:
         """Pass or fail by `fits`; a warning where one is given, not checked if not described."""
         if not found and not self.is_whole:
-            missing = "the description leaves it out"
+            missing = "missing in the description"
             return Requirement(name, NOT_CHECKED, needed, "not described", missing)
         verdict = "fail" if not fits else "warn" if warning else "pass"
         return Requirement(name, verdict, needed, found or "none", warning if fits else advice)
@@ -132,9 +134,9 @@ class Machine:
             description = _read(description)
         if not isinstance(description, Mapping):
             raise UsageError(
-                f"machine is a {type(description).__name__}: expected what wb.machine() returned, "
-                "a dict such as {'torch': '2.13.0+cu130', 'cuda': '13.0'}, or the path of a JSON "
-                "file that `python -m workbench.machine > target.json` wrote."
+                f"machine is a {type(description).__name__}: expected a dict from wb.machine(), "
+                "such as {'torch': '2.13.0+cu130', 'cuda': '13.0'}, or the path of the JSON that "
+                "`python -m workbench.machine > target.json` wrote."
             )
         return _from_mapping(description)
 
@@ -144,7 +146,7 @@ def _read(path: str | PathLike[str]) -> Any:
         return parse_json(read_file(path, BY_HAND))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"machine={os.fspath(path)!r} cannot be read ({error}). Write it on the machine: "
+            f"machine={os.fspath(path)!r} cannot be read ({error}). Write it on that machine: "
             "python -m workbench.machine > target.json"
         ) from error
 
@@ -157,7 +159,7 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
     unknown += [f"gpus.{name}" for name in of_gpus if name not in GpuFacts.__dataclass_fields__]
     if unknown:
         raise UsageError(
-            f"machine names {', '.join(unknown)}, which is unknown. Known are: {', '.join(names)}."
+            f"machine has the unknown entry {', '.join(unknown)}. Expected: {', '.join(names)}."
         )
     try:
         machine = read_row(Machine, {name: one for name, one in data.items() if one is not None})

@@ -1,7 +1,7 @@
 """What a file says of itself, as typed rows."""
 
 DOORS = {
-    "manifest": "What an artifact is, needs, checks and consists of.",
-    "package_manifest": "What the models of a `.pt2` package take, need and consist of.",
+    "manifest": "The manifest of an artifact: its needs, checks and parts.",
+    "package_manifest": "The manifest of a `.pt2` package: inputs, needs and parts of its models.",
 }
 """What other rooms import of this one."""

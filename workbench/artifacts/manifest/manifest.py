@@ -72,13 +72,15 @@ class SignedRecord:
     @classmethod
     def _check_kind(cls, data: Any) -> None:
         if not isinstance(data, dict) or data.get("kind") != cls.KIND:
-            raise ArtifactError("The manifest is not one of this workbench: a foreign file.")
+            raise ArtifactError("The manifest was not written by aot-workbench.")
         schema = data.get("schema")
         if not isinstance(schema, int):
-            raise ArtifactError(f"The manifest of the {cls.NOUN} names no schema: a foreign file.")
+            raise ArtifactError(
+                f"The manifest of the {cls.NOUN} has no schema: not written by aot-workbench."
+            )
         if schema > cls.SCHEMA:
             raise ArtifactError(
-                f"The {cls.NOUN} has schema {schema}, this workbench reads up to {cls.SCHEMA}. "
+                f"The {cls.NOUN} has schema {schema}, but this workbench reads up to {cls.SCHEMA}. "
                 "Upgrade aot-workbench to open it."
             )
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
-_AGAIN = "get the file again: loading it is refused"
+_AGAIN = "get the file again; loading it is refused"
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
 def _runtime(libraries: Libraries) -> Iterator[Requirement]:
     """A library with all of libstdc++ in it, which a load refuses: see `machine.elf_loading`."""
     if any(symbol.exported and symbol.name == _CPP_STREAM for symbol in libraries.symbols):
-        advice = "package it again with a compiler that links libstdc++ as a shared library"
+        advice = "package it again with a compiler that links libstdc++ dynamically"
         yield Requirement("C++ runtime", "fail", "that of the process", "one of its own", advice)
 
 
@@ -169,7 +169,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
         return
     words = plural(len(names), "function")
     if not machine.is_here:
-        advice = "can be compared on that machine only"
+        advice = "can only be compared on that machine"
         yield Requirement("torch's C interface", NOT_CHECKED, words, "not described", advice)
         return
     folder = find_torch_folder()
@@ -177,7 +177,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
         names, sorted((folder / "lib").glob("lib*torch*.so")) if folder else []
     )
     available = f"without {', '.join(missing[:3])}" if missing else "all of them"
-    advice = "compile again with the release of torch that is here"
+    advice = "recompile with the torch release installed here"
     yield machine.compared("torch's C interface", not missing, words, available, advice)
 
 
@@ -185,7 +185,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
-    again = "torch refuses any other release: make the file again there, or with Compiled.save"
+    again = "torch refuses any other release; make the file again there, or with Compiled.save"
     releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
         if name in needed:
@@ -196,7 +196,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     if gpu := needed.get("gpu"):
         names = ", ".join(g.name for g in machine.gpus)
         yield row("gpu", gpu in names, gpu, names or None, "torch refuses any other GPU")
-    advice = "torch compiles its kernels again on every new machine; a file of ours needs none"
+    advice = "torch recompiles its kernels on every new machine; a file from Compiled.save does not"
     needs = "a C++ compiler for CPU kernels"
     yield Requirement("compiler", NOT_CHECKED, needs, "not looked for", advice)
 
@@ -208,9 +208,9 @@ def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
         if need.name != "torch":
             continue
         exported, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
-        again = "install that release of torch, or export again with the one that is there"
+        again = "install that torch release, or export again with the installed one"
         yield row("torch", there >= exported, need.needed, machine.torch, again)
-    advice = "it is a graph, not compiled: make a package of it for a start in milliseconds"
+    advice = "it is a graph, not compiled; a package of it starts in milliseconds"
     yield Requirement("compiled code", "warn", "none", "none", advice)
 
 
@@ -222,29 +222,29 @@ def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     for module in sorted({name.split(":")[0] for name in modules} - {"", "__main__"}):
         yield _module_row(module, machine)
     if call.receiver and manifest.weights is None:
-        advice = "hand the object over: wb.load(..., module=model)"
+        advice = "pass the object: wb.load(..., module=model)"
         yield Requirement("weights", "warn", call.receiver, "not in the file", advice)
     for name in manifest.external_data:
-        advice = f"hand it over: wb.load(..., external_data={{{name!r}: …}})"
+        advice = f"pass it: wb.load(..., external_data={{{name!r}: …}})"
         yield Requirement("external data", "warn", name, "given by the caller", advice)
     for name in manifest.missing_names:
-        advice = f"hand it over: wb.load(..., f_globals={{{name!r}: …}})"
+        advice = f"pass it: wb.load(..., f_globals={{{name!r}: …}})"
         yield Requirement("global", "warn", name, "given by the caller", advice)
 
 
 def _module_row(module: str, machine: Machine) -> Requirement:
     top = module.split(".")[0]
     if not machine.modules and not machine.is_here:
-        advice = "which modules it has is not described: python -m workbench.machine"
+        advice = "the description lacks its modules: python -m workbench.machine"
         return Requirement("module", NOT_CHECKED, module, "not described", advice)
     if machine.modules:
         has = top in machine.modules
     else:  # found without importing it
         has = top in sys.modules or importlib.util.find_spec(top) is not None
     if not has and not machine.is_here:
-        advice = "not among its installed packages: it may lie in a folder of its own"
+        advice = "not among its installed packages; it may be in a local folder"
         return Requirement("module", NOT_CHECKED, module, "not listed", advice)
-    advice = "install it, or start Python where it can be imported"
+    advice = "install it, or start Python in a folder that has it"
     return machine.compared("module", has, module, top if has else None, advice)
 
 

@@ -168,7 +168,7 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     only_cpu = set(devices) <= {"cpu"}
     whole = (wanted, machine.torch)
     release, installed = (text.partition("+")[0] if only_cpu else text for text in whole)
-    again = "compile again with the release of torch that the machine has"
+    again = "recompile with the torch release of the machine"
     exact = row("torch", release == installed, release, installed, again)
     if exact.verdict != "fail" or not installed:
         return exact
@@ -177,10 +177,10 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     if there == mine and builds:
         return Requirement("torch", "pass", release, installed)
     if there > mine and builds:
-        advice = "a newer release: its C interface is kept as a rule, compare the results once"
+        advice = "a newer release; its C interface is usually kept, so compare the results once"
         return Requirement("torch", "warn", release, installed, advice)
     if there >= mine and read_toolkit(wanted)[:1] == read_toolkit(machine.torch)[:1]:
-        advice = "another build of torch for the same major toolkit: compare the results once"
+        advice = "another torch build for the same major toolkit; compare the results once"
         return Requirement("torch", "warn", release, installed, advice)
     return exact
 
@@ -194,8 +194,8 @@ def read_instruction_set(isa: str, machine: Machine) -> Requirement:
     lacks = sorted(flags - machine.cpu_flags)
     if lacks:
         processor = f"a processor without {' '.join(lacks)}"
-        return row("instructions", False, isa, processor, "compile again on this processor")
-    advice = "torch compiles for the processor it runs on and records these names only"
+        return row("instructions", False, isa, processor, "recompile on this processor")
+    advice = "torch compiles for the processor it runs on and records only these names"
     return Requirement("instructions", "warn", isa, "all of them", advice)
 
 
@@ -203,7 +203,7 @@ def _weights(models: Iterable[PackagedModel]) -> Iterator[Requirement]:
     for model in models:
         if model.weights == "later" and model.constants:
             words = f"{plural(len(model.constants), 'tensor')} of {model.name}"
-            advice = "hand them over before the first call: Package.update_weights({...})"
+            advice = "pass them before the first call: Package.update_weights({...})"
             yield Requirement("weights", "warn", words, "not in the file", advice)
 
 

@@ -149,7 +149,7 @@ def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
     """Raise `ArtifactError` that names each requirement which the machine fails."""
     if words := explain_wrong_gpu(path, manifest, machine):
         raise ArtifactError(words)
-    again = f"Make it again here: wb.recompile({path!r}, module=model)"
+    again = f"Recompile it here: wb.recompile({path!r}, module=model)"
     refuse_failed(path, check_requirements(manifest, machine), again)
 
 
@@ -209,7 +209,7 @@ def list_code_rows(
     words = ", ".join(f"{part.kind} {part.arch}".strip() for part in parts)
     gpus = _gpus(machine) if machine.gpus else None
     if any(part.kind == "bundle" for part in parts):
-        advice = "which GPUs the bundle is for is not read"
+        advice = "the GPUs of the bundle were not read"
         yield Requirement("gpu", NOT_CHECKED, words, gpus or "no GPU described", advice)
     else:
         fits = any(
@@ -218,12 +218,12 @@ def list_code_rows(
             for gpu in machine.gpus
         )
         yield machine.compared(
-            "gpu", fits, words, gpus, "no GPU here runs this code: compile for it"
+            "gpu", fits, words, gpus, "no GPU here runs this code; compile for it"
         )
     if toolkit:
         has = numbers(machine.release_in_torch or "")
         needed = f"CUDA {toolkit[0]}"
-        advice = "install a build of torch for that major release of CUDA"
+        advice = "install a torch build for that major CUDA release"
         yield machine.compared("toolkit", has[:1] == toolkit[:1], needed, machine.toolkit, advice)
         yield from _driver(toolkit, machine)
 
@@ -243,8 +243,8 @@ def explain_wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | 
     if needed is None or _gpu(needed, machine).verdict != "fail":
         return None
     return (
-        f"{path} was compiled for {needed.gpu} ({needed.title}), and this machine has "
-        f"{_gpus(machine)}: load it where that GPU is, or look inside with "
+        f"{path} was compiled for {needed.gpu} ({needed.title}), but this machine has "
+        f"{_gpus(machine)}. Load it on a machine with that GPU, or look inside with "
         f"wb.inspect({path!r})."
     )
 
@@ -253,8 +253,8 @@ def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
     release, _, build = needed.torch.partition("+")
     has, _, found_build = machine.torch.partition("+")
     words = needed.torch if build else f"{release}, any build for the GPU"
-    again = "compile again with the release of torch that the machine has"
-    other = "another build of the same release: torch itself would refuse the file"
+    again = "recompile with the torch release of the machine"
+    other = "another build of the same release, which torch itself would refuse"
     is_other = build and found_build and build != found_build
     warning = other if is_other else ""
     return machine.compared("torch", release == has, words, machine.torch, again, warning)
@@ -263,8 +263,8 @@ def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
 def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
     release, has = needed.triton or "", machine.triton or ""
     fits = release.split(".")[:2] == has.split(".")[:2]
-    again = "compile again with the release of Triton that the machine has"
-    other = "kernels that Triton itself starts are compiled again on the first load"
+    again = "recompile with the Triton release of the machine"
+    other = "Triton recompiles the kernels that it launches itself on the first load"
     return machine.compared("triton", fits, release, has, again, other if release != has else "")
 
 
@@ -272,8 +272,8 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
     vendor = needed.kind.toolkit
     toolkit = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
     has = machine.toolkit or ""
-    advice = f"install a build of torch for {vendor}"
-    other = "another toolkit than was named: torch itself would refuse the file"
+    advice = f"install a torch build for {vendor}"
+    other = "another toolkit than expected, which torch itself would refuse"
     warning = other if needed.toolkit and toolkit != has else ""
     return machine.compared("toolkit", has.startswith(vendor), toolkit, has, advice, warning)
 
@@ -282,7 +282,7 @@ def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
     fitting = [gpu.name for gpu in machine.gpus if gpu.runs(needed.arch)]
     has = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
-    other = f"the code runs; sizes and grids were chosen for {needed.device_name}"
+    other = f"the code runs, but its sizes and grids were chosen for {needed.device_name}"
     warning = other if needed.device_name not in fitting else ""
     row = machine.compared("gpu", bool(fitting), needed.title, has, advice, warning)
     is_none = row.verdict == "fail" and not machine.gpus

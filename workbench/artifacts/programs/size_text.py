@@ -79,7 +79,7 @@ def normalize_expression(text: str) -> str:
     try:
         return ast.unparse(ast.parse(text, mode="eval"))
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{text[:80]!r} is no expression that can be read") from error
+        raise UsageError(f"{text[:80]!r} is not a readable expression") from error
 
 
 def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str) -> int | None:

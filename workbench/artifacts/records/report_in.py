@@ -36,8 +36,9 @@ def report_of(x: Any) -> Report:
         report = report()
     if not isinstance(report, Report):
         raise UsageError(
-            f"{type(x).__name__}: this is no report and has none in .report. Pass what aot_compile,"
-            " package, load or inspect returned, a report, or a path: of a .wbr, .aot, .pt2 file."
+            f"{type(x).__name__} is not a report and has none in .report. Pass a result of "
+            "aot_compile, package, load or inspect, a report, or the path of a .wbr, .aot or .pt2 "
+            "file."
         )
     return report
 
@@ -84,7 +85,7 @@ def read_variants_record(path: str | os.PathLike[str]) -> ProgramRecord:
     with open_any(path) as opened:
         artifact = opened.artifact
         if artifact is None or PROGRAM_RECORD not in artifact.entries:
-            raise ArtifactError(f"{os.fspath(path)} holds no session: it was saved without one.")
+            raise ArtifactError(f"{os.fspath(path)} was saved without a session.")
         _check_whole(opened, path)
         return require_program_records(os.fspath(path)).read(artifact.raw(PROGRAM_RECORD), path)
 
@@ -111,8 +112,8 @@ def report_in(path: str | os.PathLike[str]) -> Report:
         manifest = None if opened.package is None else opened.package.manifest
         if opened.package is None or manifest is None:
             raise ArtifactError(
-                f"{os.fspath(path)} was written by torch and holds no report. Compile again with "
-                "aot_compile or package, which record one."
+                f"{os.fspath(path)} was written by torch and has no report. Recompile with "
+                "aot_compile or package, which store one."
             )
         name = _only_report(manifest, path)
         _check_whole(opened, path)  # the last: it reads all bytes, however many there are
@@ -131,7 +132,7 @@ def _only_report(manifest: PackageManifest, path: str | os.PathLike[str]) -> str
     members = {model.name: model.report for model in manifest.models if model.report}
     if len(members) > 1:
         raise UsageError(
-            f"{os.fspath(path)} holds the reports of {', '.join(members)}. Take one of them: "
+            f"{os.fspath(path)} has several reports ({', '.join(members)}). Select one: "
             f"wb.inspect({os.fspath(path)!r}).report({next(iter(members))!r})."
         )
     return next(iter(members.values()), REPORT)
@@ -139,7 +140,7 @@ def _only_report(manifest: PackageManifest, path: str | os.PathLike[str]) -> str
 
 def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
     if name not in opened.entries:
-        raise ArtifactError(f"{os.fspath(path)} holds no report: it was saved without one.")
+        raise ArtifactError(f"{os.fspath(path)} was saved without a report.")
     content = opened.raw(name)
     return Report.from_bytes(decode_report(content) if name.endswith(REPORT_SUFFIX) else content)
 

@@ -59,10 +59,10 @@ class Store:
 
     def _opened(self) -> sqlite3.Connection:
         if self.path.exists() and not self.path.is_file():
-            raise ArtifactError(f"{self.path} is no file. Give the path of a store.")
+            raise ArtifactError(f"{self.path} is not a file. Give the path of a store.")
         if self.read_only:
             if not self.path.exists():
-                raise ArtifactError(f"There is no store {self.path}.")
+                raise ArtifactError(f"The store {self.path} does not exist.")
             where = f"{self.path.resolve().as_uri()}?mode=ro"
             if not Path(f"{self.path}-wal").exists():  # without a writer: no lock files either
                 where += "&immutable=1"
@@ -84,7 +84,7 @@ class Store:
             if connection is not None:
                 connection.close()
             raise ArtifactError(
-                f"{self.path} is no store of trials ({error}). Give another path."
+                f"{self.path} is not a store of trials ({error}). Give another path."
             ) from error
         return connection
 
@@ -97,7 +97,7 @@ class Store:
             stored = "none" if row is None else row[0]
             connection.close()
             raise ArtifactError(
-                f"{self.path} has schema {stored}, this workbench reads up to {SCHEMA}. "
+                f"{self.path} has schema {stored}, but this workbench reads up to {SCHEMA}. "
                 "Upgrade aot-workbench to open it."
             )
 
@@ -184,8 +184,8 @@ class Store:
                 yield
         except _DAMAGE as error:
             raise ArtifactError(
-                f"The store {self.path} is damaged ({error}). Give another store, or remove it: "
-                "its trials are then run again."
+                f"The store {self.path} is damaged ({error}). Give another store, or remove it to "
+                "run its trials again."
             ) from error
 
     @contextmanager
@@ -210,7 +210,9 @@ class Store:
 
     def _must_write(self) -> None:
         if self.read_only:
-            raise UsageError(f"The store {self.path} was opened read-only. Give one to write to.")
+            raise UsageError(
+                f"The store {self.path} was opened read-only. Give one that can be written."
+            )
 
     def close(self) -> None:
         """Let go of the file; calling it twice is harmless."""

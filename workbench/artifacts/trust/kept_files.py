@@ -72,8 +72,8 @@ def check_folder(folder: Path) -> None:
     if sys.platform != "win32" and written and (written & 0o002 or not _is_private(inode.st_gid)):
         raise TrustError(
             f"Other users can write to the folder {folder} (mode {stat.S_IMODE(inode.st_mode):o}), "
-            "so that the keys and digests in it prove nothing. Look through it, then: "
-            f"chmod 700 {folder}"
+            "so its keys and digests cannot be trusted. Check its content, then: chmod 700 "
+            f"{folder}"
         )
 
 
@@ -95,14 +95,13 @@ def check_secret(file: Path, inode: os.stat_result) -> None:
     if sys.platform != "win32" and inode.st_mode & 0o077:
         raise TrustError(
             f"Other users can read the signing key {file} (mode {stat.S_IMODE(inode.st_mode):o}). "
-            f"If none of them did: chmod 600 {file}. Otherwise remove it; the next file that is "
-            "saved makes another."
+            f"If nobody did: chmod 600 {file}. Otherwise remove it; the next save creates another."
         )
 
 
 def _check_owner(path: Path, inode: os.stat_result) -> None:
     if sys.platform != "win32" and inode.st_uid != os.geteuid():
         raise TrustError(
-            f"{path} belongs to user {inode.st_uid}, not to you: nothing there is believed. Name a "
-            "folder of your own in AOT_WORKBENCH_DATA."
+            f"{path} belongs to user {inode.st_uid}, not to you, so its content is not trusted. "
+            "Set AOT_WORKBENCH_DATA to a folder that you own."
         )

@@ -115,8 +115,8 @@ def read_private_key(
     secret: Any = _private_pem(key, password) if isinstance(key, (str, PathLike)) else key
     if not isinstance(secret, kind):
         raise UsageError(
-            f"A file is signed with an ed25519 private key, this is a {type(secret).__name__}. "
-            "Make one with: openssl genpkey -algorithm ed25519 -out team.pem"
+            f"Signing needs an ed25519 private key, but this is a {type(secret).__name__}. Make "
+            "one with: openssl genpkey -algorithm ed25519 -out team.pem"
         )
     return cast("Ed25519PrivateKey", secret)
 
@@ -130,8 +130,8 @@ def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
         return load_pem_private_key(content, password.encode() if password else None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"{os.fspath(path)} holds no private key in PEM form that could be read ({error}). "
-            "Make one with: openssl genpkey -algorithm ed25519 -out team.pem"
+            f"{os.fspath(path)} has no readable private key in PEM form ({error}). Make one with: "
+            "openssl genpkey -algorithm ed25519 -out team.pem"
         ) from error
 
 
@@ -140,8 +140,8 @@ def read_public_key(key: Any) -> TeamKey:
     public_key = _public_key(key)
     if public_key.is_weak:
         raise UsageError(
-            f"{public_key.text} is no key of anybody: it is a point of low order, for which anyone "
-            "can make signatures. Make a key with: openssl genpkey -algorithm ed25519 -out team.pem"
+            f"{public_key.text} is not a safe key: it is a point of low order, for which anyone "
+            "can sign. Make a key with: openssl genpkey -algorithm ed25519 -out team.pem"
         )
     return public_key
 
@@ -163,23 +163,21 @@ def _from_pem(content: bytes) -> Any:
 
     if b"PRIVATE KEY" in content:
         raise UsageError(
-            "This is a private key, which only its owner should hold. Hand over the public "
-            "one: openssl pkey -in team.pem -pubout -out team.pub.pem"
+            "This is a private key, which only its owner should have. Pass the public one: openssl "
+            "pkey -in team.pem -pubout -out team.pub.pem"
         )
     try:
         return load_pem_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"This is no public key in PEM form ({error}). Write it with: "
-            "openssl pkey -in team.pem -pubout -out team.pub.pem"
+            f"This is not a public key in PEM form ({error}). Write it with: openssl pkey -in "
+            "team.pem -pubout -out team.pub.pem"
         ) from error
 
 
 def _from_object(key: Any, name: str) -> TeamKey:
     if not isinstance(key, _ed25519().Ed25519PublicKey):
-        raise UsageError(
-            f"A key that signs files is an ed25519 public key, not a {type(key).__name__}."
-        )
+        raise UsageError(f"Signatures need an ed25519 public key, not a {type(key).__name__}.")
     return TeamKey(key.public_bytes_raw().hex(), name)
 
 
@@ -190,7 +188,9 @@ def _name_of(path: str | bytes | PathLike[str]) -> str:
 def _hex(word: str) -> str:
     digits = word.removeprefix(_PREFIX).lower()
     if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
-        raise UsageError(f"{word!r} is no key: 'ed25519:' is followed by 64 hexadecimal digits.")
+        raise UsageError(
+            f"{word!r} is not a key: 'ed25519:' must be followed by 64 hexadecimal digits."
+        )
     return digits
 
 
@@ -212,8 +212,7 @@ def _ed25519() -> ModuleType:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
         raise TrustError(
-            "Signatures of teams need the package cryptography, which is not installed here: "
-            "pip install cryptography."
+            "Team signatures need the package cryptography: pip install cryptography."
         ) from error
     return ed25519
 
@@ -243,7 +242,7 @@ class KnownKeys:
             return ()
         except (OSError, ValueError, UsageError) as error:
             raise TrustError(
-                f"The trusted keys in {self.file} cannot be read ({error}). Mend or remove it."
+                f"The trusted keys in {self.file} cannot be read ({error}). Fix or remove the file."
             ) from error
 
     def find(self, key: TeamKey) -> TeamKey | None:
@@ -278,14 +277,14 @@ class KnownKeys:
             with lock_folder(self.file.parent):
                 yield
         except OSError as error:
-            raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
+            raise ArtifactError(f"Cannot store the key in {self.file}: {error}.") from error
 
     def _keep(self, key: TeamKey) -> None:
         others = [other for other in self.all() if other.public != key.public]
         if any(other.name == key.name for other in others if key.name):
             raise UsageError(
-                f"Another key is called {key.name!r} already. Choose a name: "
-                "trust_key(key, name='…')."
+                f"Another key already has the name {key.name!r}. Choose a name: trust_key(key, "
+                "name='…')."
             )
         rows = [asdict(_KnownKey(k.public, k.name, k.revoked)) for k in (*others, key)]
         write_whole(self.file, json.dumps(rows, indent=1).encode())

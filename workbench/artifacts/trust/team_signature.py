@@ -61,8 +61,8 @@ def _hold(file: BinaryIO, target: Path) -> None:
         hold(file.fileno())
     except OSError as error:
         raise ArtifactError(
-            f"{target} lies on a file system that cannot lock it ({error.strerror}), so that "
-            "another signature could be lost. Sign a copy in another folder."
+            f"The file system of {target} cannot lock the file ({error.strerror}), so another "
+            "signature could be lost. Sign a copy in another folder."
         ) from error
 
 
@@ -78,8 +78,8 @@ def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey)
     members, manifest = opened.artifact or opened.package, opened.signed
     if members is None or manifest is None:
         raise UsageError(
-            f"{path} was written by torch and has no manifest that a signature could cover. Make "
-            "it again with this workbench."
+            f"{path} was written by torch and has no manifest to sign. Make it again with this "
+            "workbench."
         )
     damaged = [name for name in manifest.members if not members.is_whole(name)]
     if damaged:

@@ -106,7 +106,7 @@ class TrustStore:
         if not content:
             raise _bad_key(self._key_file, "is empty")
         if len(content) != _KEY_SIZE or len({*content}) < _LEAST_BYTES:
-            raise _bad_key(self._key_file, "is not one that this workbench made")
+            raise _bad_key(self._key_file, "is not one that this workbench created")
         return content
 
     def make_key(self) -> bytes:
@@ -184,7 +184,7 @@ class TrustStore:
         except TrustError as error:
             return f"signed by a team; {error}"
         if signer is None:
-            return "signed by somebody else"
+            return "signed by an unknown key"
         return f"signed by {'revoked ' if signer.revoked else ''}team key {signer.title}"
 
     def digests(self) -> frozenset[str]:
@@ -227,15 +227,14 @@ class TrustStore:
                 except ValueError as error:
                     aside, digests = set_aside(self._digest_file), frozenset[str]()
                     warnings.warn(
-                        f"The digests that you trusted before could not be read ({error}) and are "
-                        f"kept in {aside}: vouch for those files again.",
+                        f"The previously trusted digests could not be read ({error}) and were "
+                        f"moved to {aside}. Trust those files again.",
                         stacklevel=2,
                     )
                 write_whole(self._digest_file, json.dumps(sorted({*digests, digest})).encode())
         except OSError as error:
             raise ArtifactError(
-                f"Cannot remember that you trust {digest}: {error}. "
-                f"Load with trust={digest!r} instead."
+                f"Cannot store your trust in {digest}: {error}. Load with trust={digest!r} instead."
             ) from error
 
 
@@ -301,8 +300,8 @@ def check_trust(
         return
     if trust and not policy.forbid_trust_true:
         warnings.warn(
-            f"{path} runs code that nobody vouched for ({digest}). Load it with "
-            f"trust={digest!r} to accept this file alone.",
+            f"{path} runs code that nobody vouched for ({digest}). To accept only this file, load "
+            f"it with trust={digest!r}.",
             stacklevel=2,
         )
         return
@@ -314,12 +313,12 @@ def check_trust(
 def _check_given(path: str, digest: str, trusted: str) -> None:
     if not trusted.startswith("sha256:"):
         raise TrustError(
-            f"trust={trusted!r} is no digest: give trust={digest!r} after looking at it."
+            f"trust={trusted!r} is not a digest: pass trust={digest!r} after looking at it."
         )
     if not hmac.compare_digest(trusted.lower().encode(), digest.encode()):
         raise TrustError(
-            f"{path} is another file than the one that you trust: it has {digest}, you gave "
-            f"{trusted}. Look at it with wb.inspect({path!r})."
+            f"{path} is not the file that you trust: its digest is {digest}, you gave {trusted}. "
+            f"Look at it with wb.inspect({path!r})."
         )
 
 
@@ -327,8 +326,8 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
     """Raise `TrustError` unless a key that the policy names has signed the file."""
     if manifest is None:
         raise TrustError(
-            f"{path} was written by torch and bears no signature, which the policy {policy.path} "
-            "demands. Nothing was executed. Make it again with this workbench and sign it."
+            f"{path} was written by torch without a signature, which the policy {policy.path} "
+            "requires. Nothing was executed. Make it again with this workbench and sign it."
         )
     if policy.by_user and store.signed_by_user(manifest):
         return
@@ -338,9 +337,9 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
         if key.public not in revoked and key.has_signed(manifest):
             return
     raise TrustError(
-        f"{path} is not signed by a key that the policy {policy.path} names "
-        f"({policy.signers(keys)}). Nothing was executed, and trust= does not change that. Have "
-        f"the owner of such a key sign it: wb.sign({path!r}, 'team.pem')."
+        f"{path} is not signed by a key in the policy {policy.path} ({policy.signers(keys)}). "
+        "Nothing was executed, and trust= does not change that. Ask the owner of such a key to "
+        f"sign it: wb.sign({path!r}, 'team.pem')."
         + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
 
@@ -356,8 +355,8 @@ def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
 
 def _bad_key(file: Path, why: str) -> TrustError:
     return TrustError(
-        f"The signing key {file} {why}: nothing is signed with it, and nothing is believed on its "
-        "word. Put yours back, or remove it; the next file that is saved makes another."
+        f"The signing key {file} {why}, so it neither signs files nor vouches for any. Restore "
+        "yours, or remove it; the next save creates another."
     )
 
 
@@ -408,18 +407,18 @@ def read_policy(path: Path, *, required: bool) -> Policy:
     except (FileNotFoundError, NotADirectoryError) as error:
         if link := _dangling(path):
             raise TrustError(
-                f"The policy {path} cannot be read: the link {link} leads nowhere. Nothing is "
-                "loaded until it is mended."
+                f"The policy {path} cannot be read: the link {link} points nowhere. Nothing is "
+                "loaded until it is fixed."
             ) from error
         if not required:
             return Policy()
         raise TrustError(
-            f"The policy {path}, which AOT_WORKBENCH_POLICY names, does not exist. Nothing is "
-            "loaded without it."
+            f"The policy {path}, set in AOT_WORKBENCH_POLICY, does not exist. Nothing is loaded "
+            "without it."
         ) from error
     except (OSError, ValueError) as error:
         raise TrustError(
-            f"The policy {path} cannot be read ({error}). Nothing is loaded until it is mended."
+            f"The policy {path} cannot be read ({error}). Nothing is loaded until it is fixed."
         ) from error
     return _policy(path, data)
 
@@ -433,15 +432,21 @@ def _dangling(path: Path) -> Path | None:
 def _policy(path: Path, data: Mapping[str, Any]) -> Policy:
     unknown = sorted(data.keys() - {"signed_by", "forbid_trust_true"})
     if unknown:
-        raise _wrong(path, f"it has no entry {unknown[0]!r}, only signed_by and forbid_trust_true")
+        raise _wrong(
+            path,
+            (
+                f"it has an unknown entry {unknown[0]!r}; only signed_by and forbid_trust_true are "
+                "allowed"
+            ),
+        )
     forbid = data.get("forbid_trust_true", False)
     if not isinstance(forbid, bool):
-        raise _wrong(path, "forbid_trust_true is true or false")
+        raise _wrong(path, "forbid_trust_true must be true or false")
     names = data.get("signed_by")
     if names is None:
         return Policy(str(path), forbid_trust_true=forbid)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _wrong(path, "signed_by is a list of keys")
+        raise _wrong(path, "signed_by must be a list of keys")
     keys = tuple(_key(path, name) for name in names if name != USER)
     return Policy(str(path), keys, USER in names, forbid)
 
@@ -456,6 +461,4 @@ def _key(path: Path, name: str) -> TeamKey:
 
 
 def _wrong(path: Path, why: str) -> TrustError:
-    return TrustError(
-        f"The policy {path} cannot be followed: {why}. Nothing is loaded until it is mended."
-    )
+    return TrustError(f"The policy {path} is invalid: {why}. Nothing is loaded until it is fixed.")

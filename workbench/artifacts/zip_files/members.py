@@ -80,9 +80,9 @@ def read_frame(file: BinaryIO) -> Frame:
     if len(entries) != count:
         raise ArtifactError(f"The file is damaged: its directory hides members. {AGAIN}")
     if len({entry.filename for entry in entries}) != len(entries):
-        raise ArtifactError("The file holds two members of one name: a foreign file.")
+        raise ArtifactError("The file has two members with one name: not written by aot-workbench.")
     if sum(entry.file_size for entry in entries) > size:
-        raise ArtifactError("The file claims members that are bigger than the file.")
+        raise ArtifactError("The file declares members that are larger than the file.")
     ordered = sorted(entries, key=lambda entry: entry.header_offset)
     _check_layout(file, ordered, directory)
     return Frame(file, tuple(ordered), comment, size)
@@ -98,10 +98,10 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
     tail = file.read(reach)
     at = tail.rfind(_END)
     if at < 0 or at + _END_SIZE > reach:
-        raise ArtifactError(f"The file is truncated or damaged: it has no directory. {AGAIN}")
+        raise ArtifactError(f"The file is truncated or damaged: its directory is missing. {AGAIN}")
     count, length, start, comment = struct.unpack_from("<HIIH", tail, at + 10)
     if at + _END_SIZE + comment != reach:
-        raise ArtifactError(f"The file is truncated or damaged: it has another end. {AGAIN}")
+        raise ArtifactError(f"The file is truncated or damaged: its end record is wrong. {AGAIN}")
     locator = at - _LOCATOR_SIZE
     if locator >= 0 and tail[locator : locator + 4] == _LOCATOR:
         at = locator - _END64_SIZE
@@ -110,11 +110,11 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
         count, length, start = struct.unpack_from("<QQQ", tail, at + 32)
     if length > _DIRECTORY_LIMIT:
         raise ArtifactError(
-            f"The directory of the file takes {length} bytes, more than {_DIRECTORY_LIMIT}: "
-            "nothing of it was read."
+            f"The file's directory has {length} bytes, more than {_DIRECTORY_LIMIT}, and was not "
+            "read."
         )
     if start + length != size - reach + at:
-        raise ArtifactError(f"The file is truncated or damaged: it has no directory. {AGAIN}")
+        raise ArtifactError(f"The file is truncated or damaged: its directory is missing. {AGAIN}")
     return int(start), int(count)
 
 
@@ -131,17 +131,18 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
     mode, name = entry.external_attr >> 16, entry.orig_filename
     if entry.filename != name or not name.isprintable() or "\\" in name:
         raise ArtifactError(
-            f"The file holds a member named '{tell_name(name)}', which does not belong there: "
-            "a foreign file. Nothing was unpacked."
+            f"The file has an unexpected member '{tell_name(name)}': not written by aot-workbench. "
+            "Nothing was unpacked."
         )
     name = tell_name(name)
     # torch's own writer leaves the mode out
     if (mode and not stat.S_ISREG(mode)) or entry.flag_bits & _ENCRYPTED:
-        raise ArtifactError(f"The member {name} is a link or encrypted: a foreign file.")
+        raise ArtifactError(
+            f"The member {name} is a link or encrypted: not written by aot-workbench."
+        )
     if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
         raise ArtifactError(
-            f"The member {name} is compressed; these files never are: a foreign file. Nothing was "
-            "unpacked."
+            f"The member {name} is compressed: not written by aot-workbench. Nothing was unpacked."
         )
 
 
@@ -179,8 +180,8 @@ def find_data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
         same = same and crc == entry.CRC and {packed, size} <= sizes
     if not same:
         raise ArtifactError(
-            f"The file is damaged: the header of {tell_name(entry.filename)} is not what the "
-            f"directory says. {AGAIN}"
+            f"The file is damaged: the header of {tell_name(entry.filename)} does not match the "
+            f"directory. {AGAIN}"
         )
     return int(entry.header_offset + _LOCAL_SIZE + name_size + extra_size)
 
@@ -198,8 +199,8 @@ def _check_descriptor(file: BinaryIO, entry: zipfile.ZipInfo, at: int) -> int:
         if content.startswith(expected):
             return len(expected)
     raise ArtifactError(
-        f"The file is damaged: what follows {tell_name(entry.filename)} is not what the "
-        f"directory says. {AGAIN}"
+        f"The file is damaged: the data after {tell_name(entry.filename)} does not match the "
+        f"directory. {AGAIN}"
     )
 
 
@@ -301,7 +302,7 @@ class Members:
         try:
             return self.entries[name]
         except KeyError:
-            raise ArtifactError(f"The file holds no member {tell_name(name)}.") from None
+            raise ArtifactError(f"The file has no member {tell_name(name)}.") from None
 
     def offset(self, name: str) -> int:
         """Where the bytes of a member start in the file, for mapping them."""
@@ -335,8 +336,8 @@ class Members:
             return {name: self._unpack(folder / name, name, verify) for name in names}
         except OSError as error:
             raise ArtifactError(
-                f"The file cannot be unpacked into {folder}: {error.strerror}. Make room there, or "
-                "name another folder in the environment variable TMPDIR."
+                f"The file cannot be unpacked into {folder}: {error.strerror}. Free space there, "
+                "or set TMPDIR to another folder."
             ) from error
 
     def hash_of(self, name: str) -> str | None:
@@ -365,8 +366,7 @@ class Members:
                 self._unpack_big(start, size, out, check if verify else None)
         if verify and not check.fits:
             raise ArtifactError(
-                f"The file is damaged: {tell_name(name)} does not have the hash that belongs to "
-                f"it. {AGAIN}"
+                f"The file is damaged: {tell_name(name)} has the wrong hash. {AGAIN}"
             )
         return to
 
@@ -422,7 +422,7 @@ class _Checking:
 def read_manifest(file: BinaryIO, entry: zipfile.ZipInfo) -> bytes:
     """The bytes of the member that lists the others; raises `ArtifactError` when damaged."""
     if entry.file_size > _MANIFEST_LIMIT:
-        raise ArtifactError(f"The member {entry.filename} is too big ({entry.file_size} bytes).")
+        raise ArtifactError(f"The member {entry.filename} is too large ({entry.file_size} bytes).")
     start = find_data_start(file, entry)
     content = b"".join(read_chunks(file, start, start + entry.file_size))
     if zlib.crc32(content) != entry.CRC:
@@ -437,7 +437,7 @@ def compare_sizes(entries: Mapping[str, zipfile.ZipInfo], listed: Mapping[str, M
     if sizes != expected:
         odd = min(name for name, _ in sizes.items() ^ expected.items())
         raise ArtifactError(
-            f"The file is damaged: {tell_name(odd)} is not what the manifest lists. {AGAIN}"
+            f"The file is damaged: {tell_name(odd)} does not match the manifest. {AGAIN}"
         )
 
 

@@ -1,8 +1,8 @@
 """Compiled functions in files: read, checked, put together, called."""
 
 DOORS = {
-    "deserialize": "Verified bytes made into something callable, without a compiler.",
-    "file_tables": "What a saved file is, as tables of the report.",
-    "loaded_artifact": "A file on disk made into something callable, once it is trusted.",
+    "deserialize": "Makes verified bytes callable, without a compiler.",
+    "file_tables": "A saved file as tables of the report.",
+    "loaded_artifact": "Makes a trusted file callable.",
 }
 """What other rooms import of this one."""

@@ -218,8 +218,8 @@ class Libraries:
             return build_function(request)  # type: ignore[no-any-return]
         if file is None:
             raise ArtifactError(
-                "The artifact lacks one of its kernels, so it was not written by Compiled.save. "
-                "Make it again on this machine: wb.recompile(path, module=model)."
+                "The artifact lacks one of its kernels, so Compiled.save did not write it. "
+                "Recompile it on this machine: wb.recompile(path, module=model)."
             )
         content = self._contents[request.key] = file.read_bytes()
         name = f"{request.key}.{request.entry}"
@@ -259,7 +259,7 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     spec = importlib.util.spec_from_loader(name, ExtensionFileLoader(name, str(file)))
     if spec is None or spec.loader is None:
         raise ArtifactError(
-            f"Python cannot load the kernel {file.name} of the artifact. Make it again on this "
+            f"Python cannot load the kernel {file.name} of the artifact. Recompile it on this "
             "machine: wb.recompile(path)."
         )
     try:
@@ -267,8 +267,8 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ArtifactError(
-            f"A kernel of the artifact cannot be started: {error}. If the folder for temporary "
-            "files forbids execution, name another one in TMPDIR."
+            f"A kernel of the artifact cannot be started: {error}. If the temporary folder forbids "
+            "execution, set TMPDIR to another one."
         ) from error
     function: Callable[..., Any] = getattr(module, entry)
     return function
@@ -324,16 +324,16 @@ class BundleUnpickler(pickle.Unpickler):
                 kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
                 if table.id_to_kernel.get(index, kernel) is not kernel:
                     raise ArtifactError(
-                        f"The file needs the Triton kernel {place[1]} as number {index}, which is "
-                        "another kernel in this process. Load it before anything is compiled."
+                        f"The file needs the Triton kernel {place[1]} at index {index}, which this "
+                        "process gave to another kernel. Load the file before compiling anything."
                     )
                 table.id_to_kernel[index] = kernel
                 table.kernel_to_id[kernel] = index
             for index, arguments in constants.items():
                 if table.constant_args.get(index, arguments) != arguments:
                     raise ArtifactError(
-                        f"The file needs the constants of a Triton kernel as number {index}, which "
-                        "are others in this process. Load it before anything is compiled."
+                        f"The file needs the constants of a Triton kernel at index {index}, which "
+                        "this process gave to others. Load the file before compiling anything."
                     )
                 table.constant_args[index] = arguments
 

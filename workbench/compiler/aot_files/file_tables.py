@@ -66,9 +66,9 @@ def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Tabl
         with open_any(path) as opened:
             if opened.digest == digest:
                 return _tables(path, None)
-        gone = "the file has changed since then"
+        gone = "the file has changed since"
     except ArtifactError as error:
-        gone = f"the file cannot be read any more: {error}"
+        gone = f"the file can no longer be read: {error}"
     facts = [
         ArtifactFact("Path", Places().shown(os.fspath(path))),
         ArtifactFact("Now", gone),
@@ -125,7 +125,7 @@ def _described(opened: OpenedFile) -> _Described:
 def _artifact(manifest: Manifest) -> _Described:
     bundled = manifest.weights is not None
     has_receiver = manifest.contract.get("receiver") is not None
-    weights = "in the file" if bundled else "handed over at load: module=" if has_receiver else ""
+    weights = "in the file" if bundled else "passed at load: module=" if has_receiver else ""
     dropped = len(manifest.guards.get("dropped", ()))
     facts = (
         ArtifactFact("Kind", "compiled function (.aot)"),
@@ -135,7 +135,7 @@ def _artifact(manifest: Manifest) -> _Described:
         *([ArtifactFact("Built for", manifest.built_for.title)] if manifest.built_for else []),
         ArtifactFact("Guards left out", str(dropped)),
         *_listed("Frozen at capture", _frozen(manifest)),
-        *_listed("Handed over at load", (*manifest.external_data, *manifest.missing_names)),
+        *_listed("Passed at load", (*manifest.external_data, *manifest.missing_names)),
     )
     contract = Contract.from_json(manifest.contract["inputs"])
     return _Described(facts, tuple(_members(manifest)), tuple(_inputs(contract)))
@@ -197,7 +197,7 @@ _WHAT = {  # by a member's name or its ending
     ".o": "object code",
     ".json": "metadata",
     ".b64": "report",
-    ".cubin": "machine code of a GPU",
+    ".cubin": "GPU machine code",
 }
 
 

@@ -193,14 +193,14 @@ def _require_handed_over(
     missing = [name for name in manifest.external_data if name not in external_data]
     if missing:
         raise ArtifactError(
-            f"{path} was saved without {', '.join(missing)}. Hand {it[len(missing) == 1]} over: "
+            f"{path} was saved without {', '.join(missing)}. Pass {it[len(missing) == 1]} with "
             f"load(path, external_data={{{missing[0]!r}: …}})."
         )
     unknown = [name for name in manifest.missing_names if name not in scope]
     if unknown:
         raise ArtifactError(
             f"{path} reads {', '.join(unknown)} from globals that do not exist in this process. "
-            f"Hand {it[len(unknown) == 1]} over: load(path, f_globals={{{unknown[0]!r}: …}})."
+            f"Pass {it[len(unknown) == 1]} with load(path, f_globals={{{unknown[0]!r}: …}})."
         )
 
 
@@ -216,8 +216,8 @@ def _module(
     if manifest.weights is None:
         if empty:
             raise ArtifactError(
-                f"The module is on the meta device and {request.path} holds no weights. Fill the "
-                "module first, or save with weights='inside'."
+                f"The module is on the meta device and {request.path} holds no weights. Load the "
+                "module's weights first, or save with weights='inside'."
             )
         return module, []
     if module is not None and not empty:
@@ -242,8 +242,8 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
     if has_header != (tp.AOT_OPEN_PAYLOAD.find() is not None):
         newer, older = ("newer", "older") if has_header else ("older", "newer")
         raise ArtifactError(
-            f"{request.path} was written by a {newer} release of torch in a format that this "
-            f"{older} one does not read. Save it again with this release."
+            f"{request.path} was written by a {newer} torch release, in a format that this {older} "
+            "release cannot read. Save it again with this release."
         )
     with explained(request.path), place_classes_in_main(request.module, request.f_globals):
         function = deserialize(
@@ -268,12 +268,14 @@ def explained(path: str, again: str | None = None) -> Iterator[None]:
     except WorkbenchError:
         raise
     except Exception as error:  # unpickling raises whatever the stored objects raise
-        again = again or f"make it again with wb.recompile({path!r}, module=model)"
+        again = again or f"recompile it with wb.recompile({path!r}, module=model)"
         if missing := _missing(error):
-            raise ArtifactError(f"{path} needs {missing} before loading; else {again}.") from error
+            raise ArtifactError(
+                f"{path} needs {missing} before loading. Otherwise {again}."
+            ) from error
         raise ArtifactError(
-            f"{path} could not be loaded: {describe_error(error)}\nIf the code that it "
-            f"refers to has changed or is not installed here, restore that; else {again}."
+            f"{path} could not be loaded: {describe_error(error)}\nRestore or install the code "
+            f"that it refers to, or {again}."
         ) from error
 
 
@@ -297,7 +299,7 @@ def _missing(error: Exception) -> str | None:
         return None
     if late := _NOT_IN_CLASS.fullmatch(str(error)):
         kind, name = late["kind"], late["name"]
-        now = f"Call the original once, or set {kind}.{name},"
+        now = f"Call the function once in eager, or set {kind}.{name},"
         return f"{name}, which {kind} does not have yet. {now}"
     searched = (pattern.search(str(error)) for pattern in _NOT_THERE)
     match = next(filter(None, searched), None)

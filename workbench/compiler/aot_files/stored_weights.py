@@ -123,7 +123,8 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
 
 
 _OWN_RULES = (
-    "by the rules of its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
+    "because of custom pickling in its class or in a part of it (__reduce__, __getstate__, "
+    "__setstate__)"
 )
 _FORMER_NAME = "workbench.compiler.aot_files.weights"  # in files of 0.1.0 and some later ones
 
@@ -214,7 +215,7 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     if any(tensor.is_meta for tensor in tensors.values()):
         raise explain_not_storable("it holds a tensor without data, on the meta device")
     if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors.values()):
-        raise explain_not_storable("it holds a conjugated view, which a file does not")
+        raise explain_not_storable("it holds a conjugated view, which a file cannot store")
 
     class Unpickler(_Unpickler):
         """Puts the tensors back, by number."""
@@ -230,7 +231,7 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     lost = [n for n, t in _named(module) if again.get(n) is not t and not is_flattenable(t)]
     if lost:
         raise explain_not_storable(
-            f"{type(module).__name__} pickled and read back has lost {lost[0]}, {_OWN_RULES}"
+            f"{type(module).__name__} loses {lost[0]} when pickled and unpickled, {_OWN_RULES}"
         )
     return twin, classes
 
@@ -245,7 +246,7 @@ def find_changed(
     for place in places:
         own, other = (look_up_place(place, {"L": held}) for held in (here, stored))
         if own is not other and _plain(own) and _plain(other) and not _is_same(own, other):
-            return f"{shown(place)}, read back from the file, has other numbers, {_OWN_RULES}"
+            return f"{shown(place)} has other values after it was read back, {_OWN_RULES}"
     return None
 
 
@@ -261,7 +262,7 @@ def explain_not_storable(why: str) -> NotStorable:
     """The error for a module that a file cannot hold, with what to do."""
     return NotStorable(
         f"The module cannot be stored in the artifact: {why.rstrip('.')}. Save with "
-        "weights='later' and hand the module to wb.load(path, module=model)."
+        "weights='later' and pass the module to wb.load(path, module=model)."
     )
 
 

@@ -22,8 +22,8 @@ from workbench.errors import UsageError
 from workbench.live_only import LivePart
 
 NOT_FROM_FILE = (
-    "The file does not say in which containers the inputs came. Compile the call again here to try "
-    "other inputs."
+    "The file does not describe the containers of the inputs. Recompile the call here to try other "
+    "inputs."
 )
 
 
@@ -139,12 +139,12 @@ class GuardSandbox(LivePart):
     def why_not(self) -> str | None:
         """Why no inputs can be tried, or None."""
         if self.plan.contract.leaves is None:
-            return "A file of torch's own does not hold what its inputs were."
+            return "A torch-written file does not describe its inputs."
         if not self._tensors:
             return "The call has no tensor among its inputs."
         odd = [leaf for leaf in self._tensors.values() if leaf.type not in ("Tensor", "Parameter")]
         if odd:
-            return f"{odd[0].path} is a {odd[0].type}, which cannot be made from a description."
+            return f"{odd[0].path} is a {odd[0].type}, which cannot be created from a description."
         if self.example is None and not self._answer({}).ok:
             return NOT_FROM_FILE
         return None
@@ -162,7 +162,7 @@ class GuardSandbox(LivePart):
             leaf = self._tensors.get(str(data.get("path")))
             if leaf is None:
                 names = ", ".join(self._tensors)
-                raise UsageError(f"{data.get('path')!r} is no input: expected one of {names}.")
+                raise UsageError(f"{data.get('path')!r} is not an input: expected one of {names}.")
             descriptions[str(leaf.path)] = Description.read(data, _description(leaf))
         return self._answer(descriptions)
 

@@ -89,7 +89,7 @@ class LiveGuards(LivePart):
             return by_name
         for words in in_words(map(str, answer.verbose_code_parts), {}, self.scope):
             name, _, how = words.partition(": ")
-            by_name = dict.fromkeys(by_name, "not compared: a check before it failed")
+            by_name = dict.fromkeys(by_name, "not compared: an earlier check failed")
             by_name |= {name: f"changed: {how or words}"}
         return by_name
 
@@ -110,7 +110,8 @@ class LiveGuards(LivePart):
     def mismatches(self) -> list[str]:
         """A sentence for each object that was collected."""
         return [
-            f"{name}: the object that was compiled in is gone: compile again" for name in self.gone
+            (f"{name}: recompile, because the object that was compiled in is gone")
+            for name in self.gone
         ]
 
 
@@ -202,7 +203,7 @@ def list_default_rows(
             yield {
                 "name": f"L[{key!r}]",
                 "kind": "DEFAULT",
-                "why": "a default that can be changed: a file has its own copy, made at save",
+                "why": "a mutable default: a file has its own copy, made at save",
                 "frozen": value_text(value),
                 "place": f"{key} (default of {name})",
             }
@@ -218,7 +219,7 @@ def list_closure_rows(function: types.FunctionType) -> Iterator[Mapping[str, str
             yield {
                 "name": f"L[{name!r}]",
                 "kind": "CLOSURE",
-                "why": "a variable of a closure: a file has its own copy, made at save",
+                "why": "a closure variable: a file has its own copy, made at save",
                 "frozen": value_text(cell.cell_contents),
                 "place": f"{name} (closure of {function.__qualname__})",
             }
@@ -231,7 +232,7 @@ def list_answer_rows(code: InlinedCode) -> Iterator[Mapping[str, str]]:
             yield {
                 "name": one.name,
                 "kind": "ANSWER",
-                "why": "torch has no guard on what it was asked for",
+                "why": "torch has no guard for what was read",
                 "frozen": value_text(one.expected, one.name),
                 "place": one.name,
             }

@@ -145,7 +145,7 @@ class CallPlan(LivePart):
         return ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + list_problems(
-                problems or ["a check failed that passes now: state changed in another thread"]
+                problems or ["a check failed that passes now: another thread changed the state"]
             )
             + f"\n{cure or 'Pass inputs that fit, or compile again for these.'}"
         )

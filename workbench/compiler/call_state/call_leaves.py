@@ -21,7 +21,7 @@ from workbench.errors import UsageError
 STRIDES = "strides of "
 """How the names of strides begin."""
 _MOST_NAMED = 4
-_OWN_CHOICE = "torch may choose this when it captures the call, so it was not judged"
+_OWN_CHOICE = "torch may choose this at capture, so it was not checked"
 
 
 def find_held_inputs(
@@ -87,7 +87,7 @@ def copy_all_inputs(
         )
     except TypeError as error:  # of what holds a place in the world, as a generator or a file does
         raise UsageError(
-            f"An input cannot be copied ({error}), and a call that is checked runs on copies: pass "
+            f"An input cannot be copied ({error}), and a checked call runs on copies. Pass "
             "tensors, numbers and containers of them."
         ) from error
     return copied
@@ -285,8 +285,8 @@ class Forms:
                 yield f"memory of {name}", why, True
             elif lost or (form.is_also - now.is_also) & both:
                 others = _listed(lost or sorted((form.is_also - now.is_also) & both))
-                verb = "shares its memory with" if lost else "is one object with"
-                why = f"only the original {verb} {others}; {_OWN_CHOICE}"
+                verb = "shares its memory with" if lost else "is the same object as"
+                why = f"only eager {verb} {others}; {_OWN_CHOICE}"
                 yield f"memory of {name}", why, False
 
 

@@ -53,7 +53,7 @@ def moved(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, 
 def difference(expected: bytes | None, actual: bytes | None) -> str:
     """In which way two states differ, None being one that was not moved on."""
     if actual is None:
-        return "only the original draws random numbers"
+        return "only eager draws random numbers"
     if expected is None:
         return "only the compiled code draws random numbers"
-    return "the call leaves another random state than the original"
+    return "the call leaves a different random state than eager"

@@ -127,7 +127,7 @@ class Path:
             for kind, key in path.steps
         ):
             raise ArtifactError(
-                f"The manifest holds {data!r}, which is no path. Do not use the file."
+                f"The manifest holds {data!r}, which is not a path. Do not use the file."
             )
         return path
 
@@ -295,8 +295,8 @@ def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         return
     if len(path.steps) > _DEEPEST:
         raise UsageError(
-            f"{path.root} nests deeper than {_DEEPEST} levels, or holds itself: pass what can be "
-            "read to its end."
+            f"{path.root} is nested deeper than {_DEEPEST} levels, or contains itself. Pass a "
+            "finite structure."
         )
     for key, (part, place) in inner.items():
         if isinstance(key, str | int):

@@ -38,15 +38,15 @@ _TESTS = {
     ANSWER: "{0} == {1}",
 }
 _CHANGED = {
-    CODE: "its code was compiled in and is another one now",
-    DEFAULTS: "its defaults were compiled in and are others now",
-    OBJECT: "it was compiled in and is another object now",
-    CLASS: "it was compiled in as an object of another class",
-    NO_ATTRIBUTE: "the object was given one of its own after it was compiled",
-    NO_KEY: "it was not there when this was compiled, and is now",
-    ANSWER: "it was compiled in and answers otherwise now",
+    CODE: "its compiled-in code has changed",
+    DEFAULTS: "its compiled-in defaults have changed",
+    OBJECT: "it was compiled in and is a different object now",
+    CLASS: "it was compiled in as an object of a different class",
+    NO_ATTRIBUTE: "the object received its own attribute after compilation",
+    NO_KEY: "it did not exist at compilation and exists now",
+    ANSWER: "it was compiled in and gives another answer now",
 }
-_GONE = "it was compiled in, and is gone or was replaced"
+_GONE = "it was compiled in and has been removed or replaced"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _GLOBAL = re.compile(r"\['([^\W\d]\w*)'\](.*)")
@@ -216,7 +216,7 @@ class Hooks:
         for kind in self.kinds:
             if now.get(kind):
                 name = f"{self.name}{kind}"
-                yield name, "a hook was added, and the compiled code runs none"
+                yield name, "a hook was added, but the compiled code runs none"
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class InlinedCode(LivePart):
 
     def mismatches(self) -> list[str]:
         """A sentence for each part that is another one now."""
-        return [f"{name}: {what}: compile again" for name, what in self.changed()]
+        return [f"{name}: {what}; recompile" for name, what in self.changed()]
 
     def with_modules(self, values: Mapping[str, Any], named: Set[str]) -> InlinedCode:
         """The same with what calls of modules find: hooks, and names that hide what is registered.
@@ -368,9 +368,9 @@ class InlinedCode(LivePart):
                 changed.append(f"  - {_said(row, path, module)}")
         if changed:
             raise ArtifactError(
-                "This was compiled in and is another one here:\n"
+                "Compiled-in code has changed:\n"
                 + "\n".join(changed)
-                + "\nCompile again, or restore the code that was compiled."
+                + "\nRecompile, or restore the code that was compiled."
             )
         return cls((*parts, *called), excepted=None if excepted is None else frozenset(excepted))
 
@@ -535,10 +535,10 @@ class ClassNames:
             if getattr(self.owner, name, None) is not expected:
                 yield (
                     f"{class_name}.{name}",
-                    "the class was given one of its own, and the compiled code calls none",
+                    "the class received its own, but the compiled code does not call it",
                 )
         if self.owner.__mro__ != self.bases:
-            yield class_name, "its bases were compiled in and are others now"
+            yield class_name, "its compiled-in bases have changed"
         for name, kind in self.kinds.items():
             for base in self.owner.__mro__:
                 if name in vars(base):

@@ -51,18 +51,18 @@ _CHECKS = {
 }
 """What is asked of a place, as Python source."""
 _SAID = {
-    "class": "compiled in as an object of {}, it is one of another class",
-    "attribute": "compiled with an attribute {}, it is gone",
-    "no attribute": "compiled without an attribute {}, it has one now",
-    "no own": "compiled without an attribute {} of its own, it has one now",
-    "none of its class": "compiled without an attribute {} of its class, it has one now",
-    "key": "compiled with {} in it, it is gone",
-    "no key": "compiled without {}, which is in it now",
-    "members": "compiled with {}, it has other members now",
-    "keys": "compiled with the keys {}, it has others now",
+    "class": "compiled in as an object of {}, now of a different class",
+    "attribute": "compiled with an attribute {}, now it is gone",
+    "no attribute": "compiled without an attribute {}, now it has one",
+    "no own": "compiled without an attribute {} of its own, now it has one",
+    "none of its class": "compiled without an attribute {} of its class, now it has one",
+    "key": "compiled with {} in it, now it is gone",
+    "no key": "compiled without {}, now it is in it",
+    "members": "compiled with {}, now it has other members",
+    "keys": "compiled with the keys {}, now it has others",
     "alive": "compiled with an object that is gone",
-    "code": "its code was compiled in and is another one now",
-    "hidden": "compiled with another value, which is of the environment and not written here",
+    "code": "its compiled-in code has changed",
+    "hidden": "compiled with another value of the environment (not shown)",
 }
 
 
@@ -465,7 +465,7 @@ class SpecializedValues(LivePart):
                 value = one.path.get(scope)
                 other = one.value.get(scope) if one.check == SAME else None
             except _FAILURES:
-                problems.append(f"{one.name}: compiled with {one.value!s}, it is gone")
+                problems.append(f"{one.name}: compiled with {one.value!s}, now it is gone")
                 continue
             if one.check == SAME:
                 if value is not other:

@@ -2,6 +2,6 @@
 
 DOORS = {
     "captured": "Keeps the graphs of a compilation, with what its kernels write.",
-    "program_parts": "A compiled program, taken apart so that another process can keep or run it.",
+    "program_parts": "A compiled program in parts that another process can keep or run.",
 }
 """What other rooms import of this one."""

@@ -48,7 +48,7 @@ class WarmUp(LivePart):
             return None
         if self.child is None:
             return self.failure
-        return self.child.last_words() or "it ended without a word"
+        return self.child.last_words() or "it ended without output"
 
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it ends, at most `timeout` seconds; the state afterwards."""

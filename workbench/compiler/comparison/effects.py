@@ -196,7 +196,7 @@ def pairs(
     yield from _gradient_pairs(expected, actual)
     yield from _random_pairs(expected, actual)
     if not (expected.before.reached.is_whole and actual.before.reached.is_whole):
-        why = f"more than {MOST:,} objects are reached: those beyond are not compared"
+        why = f"more than {MOST:,} objects are reached; the rest is not compared"
         yield LeafPair("state", None, None, not_checked=why)
 
 
@@ -221,7 +221,7 @@ def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
             yield LeafPair(name, left, right, not_checked=f"{whose} {UNREACHED}")
         elif (left is GONE) != (right is GONE):
             words = ["removed" if side is GONE else "set" for side in (left, right)]
-            why = f"it is {words[0]} by the original and {words[1]} by the compiled code"
+            why = f"it is {words[0]} in eager and {words[1]} in compiled code"
             yield LeafPair(name, left, right, failure=why)
         else:
             yield from pair_leaves(name, leaves_of(left), leaves_of(right))
@@ -238,7 +238,7 @@ def _gradient_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
         if left is None and right is None:
             continue
         if name not in expected.gradients:
-            why = "the reference does not reach it: it has no gradient to compare with"
+            why = "the reference does not reach it, so it has no gradient to compare"
             yield LeafPair(title, left, right, not_checked=why)
             continue
         some = left if left is not None else right

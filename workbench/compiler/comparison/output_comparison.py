@@ -155,7 +155,7 @@ class Verification:
         elif name == "kernels":
             table = presenter().rows_frame(self.kernels, KernelComparison)
         else:
-            raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
+            raise UsageError(f"{name!r} is not a table: expected 'leaves' or 'kernels'.")
         # "note" is what version 0.1.0 calls the reason
         return table.assign(ok=table["verdict"] == "passed", note=table["reason"])
 
@@ -186,7 +186,7 @@ class Verification:
             if self.ok
             else "nothing was checked"
             if not compared or not self.rows or not self._has_kernels
-            else "not all was checked"
+            else "not everything was checked"
         )
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
         leaves_checked = count if compared == len(self.rows) else f"{compared} of {count} checked"
@@ -207,7 +207,9 @@ class Verification:
         count = f"{done} of {plural(len(names), 'kernel')}"
         if wrong and self.wrong_kernel is None:
             agree = "agrees" if len(names) == 1 else "agree"
-            return f", {count} {agree} with the captured graph, which was not judged by it,"
+            return (
+                f", {count} {agree} with the captured graph and could not be compared with eager,"
+            )
         return f", {count} checked"
 
 
@@ -226,12 +228,12 @@ def compare_objects(name: str, left: Any, right: Any) -> Comparison:
     """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
     kind = type(left)
     if kind is type(right) and not has_equality(left) and left is not right:
-        reason = f"a {kind.__name__} cannot be compared with another: it has no == of its own"
+        reason = f"{kind.__name__} objects cannot be compared: the class has no == of its own"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
     try:
         same = kind is type(right) and bool(left == right or (left != left and right != right))
     except Exception as raised:  # of its own ==, or of many values that are no single answer
-        reason = f"a {kind.__name__} cannot be compared with another: {describe_error(raised)}"
+        reason = f"{kind.__name__} objects cannot be compared: {describe_error(raised)}"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
     reason = "" if same else f"expected {shown(left)}, got {shown(right)}"
     error = 0.0 if same else inf
@@ -258,7 +260,7 @@ def compare_tensors(
         reason = f"expected {_words(left)}, got {_words(right)}"
         return Comparison(name, dtype, shape, inf, inf, *limits, "failed", reason)
     if left.is_meta or right.is_meta:
-        reason = "it is on meta, which has no numbers"
+        reason = "it is on meta, which has no values"
         return Comparison(name, dtype, shape, nan, nan, *limits, "not checked", reason)
     wide = torch.complex128 if left.is_complex() else torch.float64
     a, b = left.to(wide), right.to(wide)

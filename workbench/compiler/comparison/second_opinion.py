@@ -45,8 +45,8 @@ _OF_STEPS = tuple(Dice(seed, digits=8.0, steps=True) for seed in range(1, 7))
 _OF_ORDER = tuple(Dice(seed, orders=True) for seed in range(1, 9))
 """Eight: of three equal elements one keeps its place in all of them once in 6,500 times."""
 _OPEN_ORDER = (
-    "it depends on the order of equal elements, which torch.sort and torch.topk leave open: "
-    "torch.sort(..., stable=True) has one order"
+    "it depends on the order of equal elements, which torch.sort and torch.topk do not define; "
+    "torch.sort(..., stable=True) does"
 )
 _FIRST_STEPS = _OF_STEPS[:2]
 """By which most right programs are known."""
@@ -101,12 +101,16 @@ def _settle(
     loose, left = replace(_plain(row), atol=row.loose_atol), pair[1]
     is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape
     if is_known and _vanishes(left, wide):
-        return replace(loose, verdict="passed", reason="it vanishes: all of it is roundings")
+        return replace(
+            loose,
+            verdict="passed",
+            reason=("it is zero in exact arithmetic, so only rounding error is left"),
+        )
     settled = _settled(row, pair, wide, samples)
     if settled.verdict == "failed" and (is_foreign or not is_known):
         reason = (
-            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, which is much "
-            "beside its own size, and has no value in double precision that tells roundings apart"
+            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, much for its "
+            "size, and has no float64 value that identifies rounding error"
         )
         return replace(loose, verdict="not checked", reason=reason)
     return _plain(settled)
@@ -145,8 +149,8 @@ def _settle_uneven(
     if spread is None or bool((its_error <= ROUNDINGS * own_error.maximum(spread)).all()):
         return passed
     reason = (
-        f"it differs by {number_text(float(its_error.max()), 'difference')} from the value in "
-        "double precision where a row or column is small: roundings of the program are smaller"
+        f"it differs by {number_text(float(its_error.max()), 'difference')} from the float64 value "
+        "in a small row or column, more than rounding in the program explains"
     )
     return replace(passed, verdict="failed", reason=reason)
 
@@ -182,8 +186,8 @@ def _settle_coarse(
 
         if not is_explained(_FIRST_STEPS) and not is_explained(_OF_STEPS):
             reason = (
-                "it is further from the value in double precision than one rounding at the end and "
-                "the roundings of what the program computes before"
+                "it is further from the float64 value than rounding in the program and of its "
+                "result explains"
             )
             return replace(passed, verdict="failed", reason=reason)
     rounding = measure_digits(exact, left.dtype) / 12**0.5
@@ -196,8 +200,8 @@ def _settle_coarse(
     if off <= COARSER * max((*spread, allowed)):
         return passed
     reason = (
-        f"in the mean it is {number_text(off, 'difference')} from the value in double precision, "
-        f"eager {number_text(allowed, 'difference')}: roundings of the program are smaller"
+        f"its mean error against float64 is {number_text(off, 'difference')}, eager's is "
+        f"{number_text(allowed, 'difference')}; rounding in the program is smaller"
     )
     return replace(passed, verdict="failed", reason=reason)
 
@@ -238,7 +242,7 @@ def _settle_decisions(row: Comparison, left: Any, right: Any, samples: Samples) 
     if bool((others & ~is_decided).any()) or count > changed:
         return row
     reason = (
-        f"within rounding: roundings decide {plural(count, 'element')} of "
+        f"within rounding: rounding decides {plural(count, 'element')} of "
         f"{number_text(left.numel(), 'whole')}"
     )
     return replace(row, verdict="passed", reason=reason)
@@ -284,9 +288,8 @@ def _settled(
     if spread is not None and not bool((close | (its <= ROUNDINGS * own.maximum(spread))).all()):
         return row  # by chance eager may be nearly exact in what few elements a small value has
     reason = (
-        f"within rounding: from double precision eager is off by "
-        f"{number_text(float(own.max()), 'difference')}, this by "
-        f"{number_text(float(its.max()), 'difference')}"
+        f"within rounding: error against float64 is {number_text(float(own.max()), 'difference')} "
+        f"in eager, {number_text(float(its.max()), 'difference')} here"
     )
     return replace(_plain(row), verdict="passed", reason=reason)
 
@@ -331,7 +334,7 @@ def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:
 def say_overflow(leaves: Collection[str]) -> str:
     """Two sentences: that no stage is wrong, and how to get what eager gives."""
     return (
-        f"No stage is wrong: eager overflows in {join_words(list(leaves))}, and the program agrees "
-        "with float64, as it keeps in float32 what eager rounds to 16 bits. "
+        f"No stage is wrong: eager overflows in {join_words(list(leaves))}. The program agrees "
+        "with float64, because it keeps values in float32 that eager rounds to 16 bits. "
         "options={'emulate_precision_casts': True} rounds as eager does."
     )

@@ -64,13 +64,12 @@ __all__ = [
 CallInputs = tuple[tuple[Any, ...], Mapping[str, Any]]
 _OTHER_SEED = 20
 DRAWN = (
-    "it depends on random numbers, which the generated code draws otherwise than torch from the "
-    "same seed; compile with options={'fallback_random': True} to compare it"
+    "it depends on random numbers, which generated code draws differently from the same seed; "
+    "compile with options={'fallback_random': True} to compare it"
 )
 """Why what random numbers decide is not compared."""
 DRAWN_ALIKE = (
-    "it depends on random numbers, and the compiled code may draw them in another order than the "
-    "original"
+    "it depends on random numbers, which the compiled code may draw in a different order than eager"
 )
 """The same where both draw from torch's generator by the same rule."""
 
@@ -227,7 +226,7 @@ def _with_chance(
     if row.verdict != "failed" or other is None or (row.reason and not other.reason):
         return row
     if row.leaf not in its_chance:
-        reason = "the original draws random numbers for it; the compiled code draws the same always"
+        reason = "eager draws random numbers for it; the compiled code always draws the same ones"
         return replace(row, reason=reason)
     return replace(row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=drawn)
 
@@ -288,8 +287,8 @@ class UnusedElements:
             moved = steady & self._list_moved(trial.subject)
             if moved and not self._list_moved(self.subject):  # it gives the same each time
                 reason = (
-                    f"it depends on elements of {join_words(list(trial.names))} that the original "
-                    "does not use"
+                    f"it depends on elements of {join_words(list(trial.names))} that eager does "
+                    "not use"
                 )
                 reasons |= dict.fromkeys(moved, reason)
             break

@@ -153,17 +153,17 @@ class Terms:
         """Why a library cannot read a tensor; its layout matters where all else `is_alike`."""
         if value.requires_grad and torch.is_grad_enabled():
             yield (
-                f"{leaf.path}: requires grad, and a package computes no gradients: pass "
-                ".detach(), or call under torch.no_grad()"
+                f"{leaf.path}: requires grad, but a package computes no gradients. Pass .detach(), "
+                "or call under torch.no_grad()"
             )
         here, there = self.device, value.device
         is_known = here is not None and here.index is not None and here.type == there.type
         if is_known and here != there:
-            yield f"{leaf.path}: on {there}, the package was loaded on {here}"
+            yield f"{leaf.path}: on {there}, but the package was loaded on {here}"
         if is_alike and not _match_layout(leaf, value):
             yield (
                 f"{leaf.path}: expected {_describe_layout(leaf)}, got stride "
-                f"{list(value.stride())}: {_LAYOUT_CURE}"
+                f"{list(value.stride())}; {_LAYOUT_CURE}"
             )
 
     def explain_relations(self, sizes: Sizes) -> Iterator[str]:
@@ -233,9 +233,9 @@ class Contract:
         if isinstance(module, torch.nn.Module) and self.training not in (None, module.training):
             state = ("eval", "train")
             problems.append(
-                f"the module is in {state[module.training]} mode, it was compiled in "
+                f"the module is in {state[module.training]} mode, but was compiled in "
                 f"{state[bool(self.training)]} mode: call .{state[bool(self.training)]}() or "
-                "compile again"
+                "recompile"
             )
         given = dict(_inputs(bound, self.receiver))
         sizes: Sizes = {}
@@ -347,13 +347,13 @@ def differences(leaf: Leaf, given: Leaf, sizes: Sizes) -> Iterator[str]:
     if leaf.requires_grad != given.requires_grad:
         cure = ".requires_grad_()" if leaf.requires_grad else ".detach()"
         yield (
-            f"{where}: expected requires_grad={leaf.requires_grad}, got {given.requires_grad}: "
+            f"{where}: expected requires_grad={leaf.requires_grad}, got {given.requires_grad}; "
             f"pass {where}{cure}, or compile with such an example"
         )
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == given.shape and leaf.stride != given.stride:
         yield (
-            f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}: "
+            f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}; "
             f"{_LAYOUT_CURE}"
         )
     if leaf.inference != given.inference:
@@ -472,7 +472,7 @@ def _describe_layout(leaf: Leaf) -> str:
         return "a contiguous tensor"
     order = order_of(leaf)
     if is_dynamic(leaf) and order is not None:
-        return f"memory in the order of dimensions {list(order)}"
+        return f"dimensions in memory order {list(order)}"
     return f"stride {list(leaf.stride)}"
 
 

@@ -58,8 +58,8 @@ def make_value(leaf: Leaf, device: str | None = None) -> Any:
             return float(leaf.value)
         return ast.literal_eval(leaf.value)
     raise ArtifactError(
-        f"{leaf.path} is a {leaf.type}, which cannot be made from its description. Compile again "
-        "yourself: aot_compile(function, args)."
+        f"{leaf.path} is a {leaf.type}, which cannot be created from its description. Recompile it "
+        "directly: aot_compile(function, args)."
     )
 
 
@@ -102,8 +102,8 @@ def _tree(leaves: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
     for path, value in leaves:
         if any(kind == "attr" for kind, _ in path.steps):
             raise ArtifactError(
-                f"{path} lies in an object, which cannot be made from its description. Compile "
-                "again yourself: aot_compile(function, args)."
+                f"{path} is inside an object, which cannot be created from its description. "
+                "Recompile it directly: aot_compile(function, args)."
             )
         place = root
         *outer, last = path.root, *(key for _, key in path.steps)
@@ -153,17 +153,17 @@ class Description:
         stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
         if len(shape) != len(stride):
             has = f"{plural(len(shape), 'size')} and {plural(len(stride), 'stride')}"
-            raise UsageError(f"{known.path} has {has}: give as many.")
+            raise UsageError(f"{known.path} has {has}: give the same number.")
         dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
         if not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise UsageError(f"{dtype!r} is no dtype: expected one of {', '.join(DTYPES)}.")
+            raise UsageError(f"{dtype!r} is not a dtype: expected one of {', '.join(DTYPES)}.")
         return cls(known.path, shape, stride, dtype, str(data.get("device", known.device)))
 
 
 def _sizes(values: Any, what: str) -> tuple[int, ...]:
     is_list = isinstance(values, list | tuple)
     if not is_list or not all(type(value) is int and value >= 0 for value in values):
-        raise UsageError(f"{what} is {values!r}: expected a list of whole numbers from 0.")
+        raise UsageError(f"{what} is {values!r}: expected a list of whole numbers, 0 or more.")
     return tuple(values)
 
 
@@ -206,13 +206,13 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
     is_cpu = like.device == "cpu"
     if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
         raise UsageError(
-            f"{path} would span {number_text(like.span, 'bytes')}: too much to try here."
+            f"{path} would span {number_text(like.span, 'bytes')}, too much to try here."
         )
     try:
         return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()
     except (RuntimeError, AssertionError, OSError) as error:
         first = str(error).strip().split("\n")[0]
-        raise UsageError(f"{path} cannot be made on {like.device}: {first}") from error
+        raise UsageError(f"{path} cannot be created on {like.device}: {first}") from error
 
 
 def _addressed(like: TensorLike) -> torch.Tensor:

@@ -75,17 +75,20 @@ class SharedMemory:
             first, second = (self.names[place] for place in pair)
             if pair not in before:
                 yield (
-                    f"{first} and {second} share memory, one of them is written to; compiled for "
-                    "inputs that do not: compile again with inputs that do. A .clone() of one "
-                    "would give other results"
+                    f"{first} and {second} share memory and one of them is written to, but it was "
+                    "compiled for separate inputs. Recompile with inputs that share memory. A "
+                    ".clone() of one would give other results"
                 )
             elif pair not in now:
                 yield (
-                    f"{first} and {second} share no memory; compiled for inputs that do: compile "
-                    "again with inputs that do not"
+                    f"{first} and {second} share no memory, but it was compiled for inputs that "
+                    "do. Recompile with separate inputs"
                 )
             else:
-                yield f"{first} and {second} share memory otherwise than those it was compiled for"
+                yield (
+                    f"{first} and {second} share memory in a different way than in the compiled "
+                    "call"
+                )
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""

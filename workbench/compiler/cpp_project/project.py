@@ -42,15 +42,17 @@ from workbench.report.atomic import write_saved_folder
 INPUTS = "example_inputs.pt"
 OUTPUTS = "example_outputs.pt"
 WEIGHTS = {
-    "inside": """\
-The weights are in the package. `update_weights` exchanges them under load.""",
-    "beside": """\
-The weights are members of the package and are mapped from the file, not copied: keep the file
-  while a client lives. `update_weights` exchanges them under load.""",
-    "later": """\
-The package holds no weights: call `update_weights` before the first `run`; their names are in
-  `kWeights` of `contract.hpp`. `example` (as its fourth argument) and `benchmark` (`--weights`)
-  read them from a file that `torch.save(dict(model.state_dict()), file)` wrote.""",
+    "inside": "The weights are in the package. `update_weights` replaces them while calls run.",
+    "beside": (
+        "The weights are members of the package and are mapped from the file, not copied: keep the "
+        "file\n  while a client exists. `update_weights` replaces them while calls run."
+    ),
+    "later": (
+        "The package holds no weights. Call `update_weights` before the first `run`; their names "
+        "are in\n  `kWeights` of `contract.hpp`. `example` (as its fourth argument) and "
+        "`benchmark` (`--weights`)\n  read them from a file written by "
+        "`torch.save(dict(model.state_dict()), file)`."
+    ),
 }
 
 
@@ -100,13 +102,15 @@ def _linked(model: PackagedModel, libraries: Sequence[str | PathLike[str]]) -> l
     if model.operators and not libraries:
         raise UsageError(
             f"{model.name} calls {', '.join(model.operators)}, which has no C++ schema in a "
-            "program without Python: register it in C++ (TORCH_LIBRARY), build that as a library "
-            "and pass it: cpp_project(folder, libraries=[path])."
+            "program without Python. Register it in C++ with TORCH_LIBRARY, build a library and "
+            "pass it: cpp_project(folder, libraries=[path])."
         )
     paths = [Path(check_file_path(library)).resolve() for library in libraries]
     for path in paths:
         if not path.is_file():
-            raise UsageError(f"There is no library {path}: build it first, or correct the path.")
+            raise UsageError(
+                f"The library {path} does not exist. Build it first, or correct the path."
+            )
     return paths
 
 
@@ -130,8 +134,8 @@ def write_project(
         raise UsageError(f"{target} is a file: name a folder for the C++ project.")
     if target.exists() and any(target.iterdir()) and not overwrite:
         raise UsageError(
-            f"The folder {target} is not empty: name another one, or pass overwrite=True to "
-            "replace the files of an earlier project in it."
+            f"The folder {target} is not empty. Name another one, or pass overwrite=True to "
+            "replace an earlier project."
         )
     texts = render_files(package, manifest, model, libraries)
     with write_saved_folder(target) as staging:
@@ -185,7 +189,7 @@ def _link_lines(target: str, libraries: Sequence[Path]) -> str:
     folders = [f'  "{folder}"' for folder in dict.fromkeys(path.parent for path in libraries)]
     lines = [
         "",
-        "# Custom operators: linked though no code names them: they register themselves.",
+        "# Linked although unused: custom operators register themselves.",
         f"target_link_libraries({target} PUBLIC",
         *flags,
         ")",
@@ -298,7 +302,8 @@ def call_contract(model: PackagedModel) -> CallContract:
     """What a call has to be; raises UsageError where the package does not say it."""
     if not model.contract:
         raise UsageError(
-            "The package holds no input contract: torch itself wrote it. Make it with wb.package."
+            "The package has no input contract, because torch itself wrote it. Make it with "
+            "wb.package."
         )
     return CallContract.of(model.name, model.contract, torch.device(model.device))
 
@@ -316,7 +321,9 @@ def write_cpp_literal(text: str) -> str:
 
 def _named(table: Mapping[str, str], name: str, what: str) -> str:
     if name not in table:
-        raise UsageError(f"No C++ project for {what} {name}: known are {', '.join(table)}.")
+        raise UsageError(
+            f"No C++ project supports {what} {name}: expected one of {', '.join(table)}."
+        )
     return table[name]
 
 
@@ -400,7 +407,7 @@ def write_condition(source: str) -> tuple[tuple[str, ...], str]:
     except (SyntaxError, KeyError, TypeError) as error:
         raise UsageError(
             f"The package assumes {source}, which has no counterpart in C++ ({error}). Declare the "
-            "dimensions so that the assumption is not needed, or fix their sizes."
+            "dimensions to make the assumption unnecessary, or fix their sizes."
         ) from error
 
 
@@ -446,8 +453,8 @@ def _joined(values: list[ast.expr], operator: str, names: tuple[str, ...]) -> st
 
 _TAIL = 1000  # characters of what a failing build wrote
 _MISSING = {  # what CMake says, and what that means
-    "CMAKE_MAKE_PROGRAM is not set": "there is no program that builds: pip install ninja",
-    "No CMAKE_CXX_COMPILER could be found": "there is no compiler: install one, such as g++",
+    "CMAKE_MAKE_PROGRAM is not set": "no build program was found: pip install ninja",
+    "No CMAKE_CXX_COMPILER could be found": "no compiler was found: install one, such as g++",
 }
 
 
@@ -459,7 +466,8 @@ def build(folder: Path, target: str) -> Path:
     cmake = _tool("cmake")
     if cmake is None:
         raise WorkbenchError(
-            "It is built with CMake and a C++20 compiler, and there is no CMake: pip install cmake."
+            "The build needs CMake and a C++20 compiler, but CMake was not found: pip install "
+            "cmake."
         )
     prefix = f"-DCMAKE_PREFIX_PATH={torch.utils.cmake_prefix_path}"
     ninja = _tool("ninja")
@@ -481,9 +489,9 @@ def _run(command: list[str], folder: Path) -> None:
     output = (done.stdout + done.stderr).strip()
     for sign, missing in _MISSING.items():
         if sign in output:
-            raise WorkbenchError(f"It is built with CMake and a C++20 compiler, and {missing}.")
+            raise WorkbenchError(f"The build needs CMake and a C++20 compiler, but {missing}.")
     first = re.search(r"^.*\berror:? .*$", output, re.MULTILINE | re.IGNORECASE)
     words = f"{first[0].strip()}\n" if first else ""
     raise WorkbenchError(
-        f"The program in C++ cannot be built: {words}The build ends with:\n{output[-_TAIL:]}"
+        f"The C++ program cannot be built. {words}The build ends with:\n{output[-_TAIL:]}"
     )

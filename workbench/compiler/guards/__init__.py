@@ -2,6 +2,6 @@
 
 DOORS = {
     "guard_policy": "Decides on each guard, and generates a fast check.",
-    "guard_words": "A guard and its value as people read them.",
-    "inlined_places": "Finds what guards say of inlined functions.",
+    "guard_words": "A guard and its value in readable form.",
+    "inlined_places": "Finds the guards of inlined functions.",
 }

@@ -37,8 +37,8 @@ from workbench.number_text import plural
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _HOOKS_GUARD = "EMPTY_NN_MODULE_HOOKS_DICT"
 _OURS = ("GLOBAL_STATE", _HOOKS_GUARD)  # torch's own also compares threads
-_NO_BACKWARD = "there is no backward, so nothing is saved for it"
-_NOTED_BY_LIBRARY = "a library notes down there what it meets while it runs"
+_NO_BACKWARD = "without a backward pass, nothing is saved for it"
+_NOTED_BY_LIBRARY = "a library writes what it meets there at run time"
 _NOT_ASKED = (_NO_BACKWARD, _NOTED_BY_LIBRARY)  # not in this process either
 # dropped without losing a check
 _REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
@@ -185,7 +185,7 @@ def build_guard_filter(
             for i, keep in enumerate(policy(entries)):
                 decisions.live[i] &= bool(keep)
                 if not keep and decisions.reasons[i] is None:
-                    decisions.reasons[i] = "dropped by the guard filter that was passed"
+                    decisions.reasons[i] = "dropped by the given guard filter"
         return decisions.live.copy()
 
     return decide
@@ -218,18 +218,18 @@ def _why_not(
     if entry.guard_type == "GLOBAL_STATE":
         return "checked by the workbench itself, without the thread count"
     if entry.guard_type == "EMPTY_NN_MODULE_HOOKS_DICT":
-        return "checked by the workbench itself, torch checks no hooks"
+        return "checked by the workbench itself, because torch checks no hooks"
     for kind in (entry.guard_type, *entry.derived_guard_types):
         if kind in unsupported:
             return f"{kind} compares an identity, which has no meaning in another process"
     if getattr(entry.orig_guard, "_unserializable", False):
-        return "the type is local to a function, it cannot be named in a file"
+        return "the type is local to a function and cannot be named in a file"
     if "__import__(" in entry.name:
-        return "reached through an import statement, which torch cannot read back from a file"
+        return "reached through an import statement, which torch cannot read from a file"
     if entry.has_value and _is_of_parametrization(entry):
-        return "the class of a parametrized module is made while the program runs"
+        return "the class of a parametrized module is created at run time"
     if across(entry.orig_guard):
-        return "a file has a copy of the global, which is no input of a call"
+        return "a file has a copy of the global, which is not an input of a call"
     others = [(name, "G[" in name) for name in find_other_sides(entry.orig_guard)]
     reasons = (
         _why_not_reached(*one, anchored, code) for one in ((entry.name, entry.is_global), *others)
@@ -568,9 +568,12 @@ def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:
     ]
     if lost:
         raise CaptureError(
-            f"guards='strict': {plural(len(lost), 'guard')} cannot be kept in a file:\n"
+            f"guards='strict' cannot store {plural(len(lost), 'guard')} in a file:\n"
             + "\n".join(lost)
-            + "\nCompile with guards='portable', which reports them, or remove what they depend on."
+            + (
+                "\nCompile with guards='portable', which reports them, or remove the values they "
+                "depend on."
+            )
         )
 
 

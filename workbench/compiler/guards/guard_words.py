@@ -42,7 +42,7 @@ _OF_CLASS = re.compile(r"dict\((.+?)\.__dict__\)\['(\w+)'\]")
 _REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"len\((?P<at>.+)\) == (?P<was>\d+)", "it had {was} parts when it was compiled in"),
+        (r"len\((?P<at>.+)\) == (?P<was>\d+)", "it had {was} parts when compiled"),
         (r"list\(dict\.keys\((?P<at>.+)\)\) == (?P<was>.+)", "it had the keys {was}"),
         (r"not hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had no attribute {was}"),
         (r"hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had an attribute {was}"),
@@ -50,11 +50,11 @@ _REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"___dict_contains\((?P<was>.+?), (?P<at>[GLd].+)\)", "it had the key {was}"),
         (r"not set\.__contains__\((?P<at>.+), (?P<was>.+)\)", "it did not have {was}"),
         (r"set\.__contains__\((?P<at>.+), (?P<was>.+)\)", "it had {was}"),
-        (r"___check_obj_id\((?P<at>.+), \d+\), type=(?P<was>.+)", "it is another object now"),
+        (r"___check_obj_id\((?P<at>.+), \d+\), type=(?P<was>.+)", "it is a different object now"),
         (r"___check_type_id\((?P<at>.+), \d+\), type=<class '(?P<was>.+)'>", "it was a {was}"),
         (r"(?P<at>.+) is (?P<was>None|not None)", "compiled with a value that is {was}"),
         (r"(?P<at>[GLd].+) == (?P<was>.+)", "compiled with {was}"),
-        (r"not (?P<at>[GL]\[.+)", "it was empty when it was compiled in"),
+        (r"not (?P<at>[GL]\[.+)", "it was empty when compiled"),
     )
 )
 """What a guard says of a place, and what that was when it was compiled in."""
@@ -79,11 +79,11 @@ def in_words(
             yield from _same_tensors(bound) or [text]
         elif own := _OWN_ATTRIBUTE.fullmatch(text):
             name = f"{shown(own[2])}.{own[1]}"
-            yield f"{name}: the object was given one of its own after it was compiled"
+            yield f"{name}: the object received its own attribute after compilation"
         elif same := _SAME.fullmatch(text):
             ours = same[1] if same[1].startswith("L") else same[2]
             places = f"{shown(same[1])} and {shown(same[2])}"
-            yield f"{places} have to be {_one(ours, bound)}, as when compiled"
+            yield f"{places} must be {_one(ours, bound)}, as when compiled"
         elif kind := _TYPE.fullmatch(text):
             yield f"{shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         elif "G[" in text and scope is not None:
@@ -116,8 +116,8 @@ def explain_other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str
         if keys
     ]
     return (
-        f"{shown(keys[1])}: it is of another kind inside torch than the example was "
-        f"({' and '.join(parts)}): pass a plain tensor, such as its .clone()"
+        f"{shown(keys[1])}: its kind inside torch differs from the example's "
+        f"({' and '.join(parts)}); pass a plain tensor, such as its .clone()"
     )
 
 
@@ -194,8 +194,8 @@ def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
         if isinstance(value, torch.Tensor)
     ]
     return [
-        f"{path} and {again} are one tensor; compiled for inputs that are not: compile "
-        "with one tensor for both, or pass a .clone() where the code writes to neither"
+        f"{path} and {again} are one tensor, but were separate when compiled. Compile with one "
+        "tensor for both, or pass a .clone() if the code writes to neither"
         for (path, value), (again, other) in combinations(tensors, 2)
         if value is other
     ]

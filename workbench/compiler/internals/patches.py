@@ -147,7 +147,7 @@ class Patches(ExitStack):
         try:
             observer(*args, **kwargs)
         except Exception as error:
-            self.failed[pane] = f"the observer failed: {type(error).__name__}: {error}"
+            self.failed[pane] = f"the observer failed with {type(error).__name__} ({error})"
 
     def follow(self, task: Function) -> Function:
         """A task for another thread, which counts as recorded while it runs the task."""

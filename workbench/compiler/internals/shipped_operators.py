@@ -124,16 +124,15 @@ class DefinedOperator:
             return cls(name, module.__name__)
         if is_run:
             raise UsageError(
-                f"The operator {name} runs in this process alone: of the functions that were "
-                "registered with torch.library.impl or a Library torch gives nothing back. Define "
-                "it with torch.library.custom_op, or in a module that can be imported."
+                f"The operator {name} exists only in this process, because torch cannot return "
+                "functions registered with torch.library.impl or a Library. Define it with "
+                "torch.library.custom_op, or in an importable module."
             )
         if fake is None:
             raise UsageError(
-                f"The operator {name} cannot be sent to another process: it has no function of "
-                f'torch.library.register_fake("{name}"), and of what was registered with a Library '
-                "torch gives nothing back. Register one, or define the operator with "
-                "torch.library.custom_op."
+                f"The operator {name} cannot be sent to another process: it has no "
+                f'torch.library.register_fake("{name}"), and torch cannot return Library '
+                "registrations. Register one, or define the operator with torch.library.custom_op."
             )
         namespace, own = name.split("::")
         packet, _, overload = own.partition(".")

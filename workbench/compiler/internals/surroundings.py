@@ -47,14 +47,14 @@ def find_recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
     is_tracing: Any = torch.jit.is_tracing  # type: ignore[attr-defined]  # documented
     if is_tracing():
         yield (
-            f"torch.jit.trace records operators one by one, and the compiled {name} has none: "
-            "trace the original"
+            f"torch.jit.trace records single operators, and the compiled {name} has none: trace "
+            "the eager function"
         )
     if has_tangents(values):
         yield (
-            f"forward-mode AD would lose its tangents in the compiled {name}: call the original "
-            "under it, or compile with what takes the derivative inside, such as "
-            f"wb.aot_compile(lambda x, t: torch.func.jvp({name}, (x,), (t,)), …)"
+            f"forward-mode AD would lose its tangents in the compiled {name}. Call the eager "
+            "function under it, or compile the derivative, such as wb.aot_compile(lambda x, t: "
+            f"torch.func.jvp({name}, (x,), (t,)), …)"
         )
     yield from _modes(name)
 
@@ -69,16 +69,16 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     transform = _transform(leaves)
     if transform is not None:
         yield (
-            f"{transform} works on operators one by one, and the compiled {name} has none: apply "
-            f"it to the original and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
+            f"{transform} transforms single operators, and the compiled {name} has none. Apply it "
+            f"to the eager function and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
         )
 
 
 def refuse_fx_trace(name: str) -> str:
     """What torch.fx is told in place of a graph."""
     return (
-        f"torch.fx.symbolic_trace follows operators one by one, and the compiled {name} has "
-        "none: trace the original"
+        f"torch.fx.symbolic_trace follows single operators, and the compiled {name} has none: "
+        "trace the eager function"
     )
 
 
@@ -87,8 +87,8 @@ def find_function_modes() -> str:
     names = [type(mode).__name__ for mode in tp.FUNCTION_MODE_STACK.get()()]
     modes = [_CONTEXT if name == "DeviceContext" else name for name in names]
     return (
-        f"torch function modes: {', '.join(modes) or 'none'} around this call, and others when it "
-        "was compiled: call it under the same ones, or compile under these"
+        f"this call runs under other torch function modes ({', '.join(modes) or 'none'}) than the "
+        "compilation: use the same ones, or recompile under these"
     )
 
 
@@ -96,8 +96,8 @@ def _modes(name: str) -> Iterator[str]:
     for mode in tp.DISPATCH_MODES.get()():
         kind = type(mode).__name__.lstrip("_")
         yield (
-            f"{'make_fx' if kind == _PROXIES else kind} follows operators one by one, and the "
-            f"compiled {name} has none: run the original under it"
+            f"{'make_fx' if kind == _PROXIES else kind} follows single operators, and the compiled "
+            f"{name} has none: run the eager function under it"
         )
 
 

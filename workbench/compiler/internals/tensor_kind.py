@@ -37,7 +37,7 @@ def explain_no_sizes(value: Any) -> str | None:
 def explain_kind(value: torch.Tensor) -> str | None:
     """Why a tensor has no plain memory that compiled code could read, or None."""
     if torch.nn.parameter.is_lazy(value):
-        return "it has no memory yet: run the lazy module once, which gives it its sizes"
+        return "it has no memory yet: run the lazy module once, which sets its sizes"
     if value.is_nested:
         return (
             "expected a dense tensor, got a nested tensor: pad it with "
@@ -48,15 +48,15 @@ def explain_kind(value: torch.Tensor) -> str | None:
     if value.layout is not torch.strided:
         return f"expected a dense tensor, got {value.layout}: call .to_dense()"
     if tp.IS_TRANSFORMED.get()(value):
-        return "it belongs to a transform of torch.func, where compiled code cannot run"
+        return "it belongs to a torch.func transform, where compiled code cannot run"
     if value.is_conj():
-        return "its conjugation is not carried out yet: call .resolve_conj()"
+        return "its conjugation is lazy: call .resolve_conj()"
     if value.is_neg():
-        return "its negation is not carried out yet: call .resolve_neg()"
+        return "its negation is lazy: call .resolve_neg()"
     if value.is_quantized:
         return "it is quantized: call .dequantize()"
     if value.device.type != "meta" and value.numel() and not _address(value):
-        return "it has no memory of its own inside torch: call .clone() outside of what made it so"
+        return "it has no storage inside torch: call .clone() outside the code that made it so"
     return None
 
 
@@ -68,13 +68,13 @@ def explain_inference(name: str, *, was_inside: bool) -> str:
     """
     if was_inside:
         return (
-            "it was compiled inside inference_mode, and this call or its tensors are not: compile "
-            "it under torch.no_grad() in place of inference_mode, and call it there"
+            "it was compiled inside inference_mode, but this call or its tensors are outside: "
+            "compile and call it under torch.no_grad() instead"
         )
     return (
-        "it was compiled outside inference_mode, and this call or its tensors are inside: call it "
-        "under `with torch.inference_mode(False), torch.no_grad():`, with "
-        f"{name}.clone() made there; what the code writes is then in the clone"
+        "it was compiled outside inference_mode, but this call or its tensors are inside. Call it "
+        f"under `with torch.inference_mode(False), torch.no_grad():` with a {name}.clone() made "
+        "there; writes then go to the clone"
     )
 
 
@@ -88,7 +88,7 @@ def _address(value: torch.Tensor) -> int:
 
 def _cure(value: torch.Tensor) -> str:
     if isinstance(value, tp.FAKE_TENSOR.get()):
-        return ", which has no values: compiled code runs on real tensors"
+        return ", which has no values: compiled code needs real tensors"
     return ": call .as_subclass(torch.Tensor), or compile with such an example"
 
 
@@ -146,8 +146,8 @@ class Flattened:
         value = kind.__tensor_unflatten__(dict(self.inner), context, outer.shape, outer.stride)
         if type(value) is not kind or (device is not None and value.device.type != device):
             raise UsageError(
-                f"A {kind.__name__} cannot be moved to {device}: its inner tensors there do not "
-                "make one there. Replace it by a plain tensor (dequantised), or compile with "
+                f"A {kind.__name__} cannot be moved to {device}, because its inner tensors cannot "
+                "be rebuilt there. Replace it by a plain (dequantized) tensor, or compile with "
                 "target='host'."
             )
         return outer.dressed(value)

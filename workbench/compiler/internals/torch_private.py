@@ -128,13 +128,13 @@ CPP_BUILDER = _cpp("CppBuilder", "building kernels for another ISA")
 CPP_BUILD_OPTIONS = _cpp("CppTorchDeviceOptions", "building kernels for another ISA")
 AOT_OPEN_PAYLOAD = Name(
     "torch._dynamo.aot_compile:_open_aot_compile_payload",
-    "telling which header a torch file has",
+    "which header a torch file has",
     "2.15",
     "2.15",
 )
 SERIALIZED_CODE = _dynamo("package:SerializedCode", "reading bytecode in payloads")
 BUNDLED_CALLABLE = _types(
-    "BundledAOTAutogradSerializableCallable", "telling Inductor's artifacts from graphs"
+    "BundledAOTAutogradSerializableCallable", "distinguishing Inductor's artifacts from graphs"
 )
 DESERIALIZE_BUNDLE = Name(
     "torch._functorch._aot_autograd.aot_autograd_result:deserialize_bundled_cache_entry",
@@ -147,15 +147,15 @@ KERNEL_SIDE_TABLE = Name(
 )
 ASSOCIATIVE_SCAN = Name(
     "torch._higher_order_ops.associative_scan:associative_scan",
-    "an original that scans as only a GPU does, run on the CPU",
+    "a GPU-only scan in eager, run on the CPU",
 )
 TRITON_BUNDLER = _inductor("triton_bundler:TritonBundler", "GPU kernels in artifacts")
 SET_PTXAS_PATH = _inductor(
     "async_compile:_set_triton_ptxas_path", "compiling kernels before the program is loaded"
 )
 PACKED_KERNELS = _inductor("async_compile:CompiledTritonKernels", "GPU kernels in artifacts")
-TORCH_KEY = _codecache("torch_key", "GPU kernels of another build of torch")
-CODE_HASH = _codecache("code_hash", "GPU kernels of another build of torch")
+TORCH_KEY = _codecache("torch_key", "GPU kernels of another torch build")
+CODE_HASH = _codecache("code_hash", "GPU kernels of another torch build")
 AOT_PICKLER = _dynamo("aot_compile:AOTCompilePickler", "naming another machine in a payload")
 AOT_REDUCER = _dynamo(
     "aot_compile:AOTCompilePickler.reducer_override", "captured tensors that share memory"
@@ -188,13 +188,13 @@ UNSUPPORTED = _exc("Unsupported", "recognising a graph break")
 FLOAT_RESTART = _exc("TensorifyScalarRestartAnalysis", "retrying a capture with float arguments")
 UNSERIALISABLE_GUARDS = _guards(
     "CheckFunctionManager.UNSUPPORTED_SERIALIZATION_GUARD_TYPES",
-    "telling which guards a file cannot hold",
+    "which guards a file cannot hold",
 )
 SERIALIZE_GUARDS = _guards(
     "CheckFunctionManager.serialize_guards", "dropping guards whose values cannot be pickled"
 )
 BUILD_GUARDS = _guards(
-    "CheckFunctionManager.build_guards", "guards of a file beside those of this process"
+    "CheckFunctionManager.build_guards", "a file's guards next to those of this process"
 )
 GUARDS_REDUCER = _guards("GuardsStatePickler.reducer_override", "guards of code for another GPU")
 UNPICKLE_GUARDED_TENSOR = _guards(
@@ -203,9 +203,7 @@ UNPICKLE_GUARDED_TENSOR = _guards(
 UNSET_FAKE = _fake("unset_fake_temporarily", "guards of code for another GPU")
 DISPATCH_KEYS = Name("torch._C:_dispatch_keys", "guards of code for another GPU")
 DISPATCH_KEY = Name("torch._C:DispatchKey", "guards of code for another GPU")
-PRESERVE_DISPATCH_KEYS = Name(
-    "torch._C:_PreserveDispatchKeyGuard", "letting go of a failed compilation"
-)
+PRESERVE_DISPATCH_KEYS = Name("torch._C:_PreserveDispatchKeyGuard", "freeing a failed compilation")
 GLOBAL_STATE_GUARD = Name(
     "torch._C._dynamo.guards:GlobalStateGuard", "checking grad mode, autocast and the like"
 )
@@ -226,16 +224,16 @@ CONVOLUTION_LAYOUT = (
     Name("torch._C:_select_conv_backend", "convolutions of any batch"),
     Name("torch._C:_conv_determine_backend_memory_format", "convolutions of any batch"),
 )
-ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "reading sources late, code with breaks")
+ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "reading sources lazily in code with breaks")
 SHORTEN_FILENAME = Name("torch.utils._traceback:shorten_filename", "guards that are built often")
 PICKLE_GRAPH = Name("torch.fx._graph_pickler:GraphPickler.dumps", "graphs without notes in a file")
 ADDS_IN_CASCADES = _inductor(
-    "codegen.cpp:CppKernel.need_use_acc_helper", "sums of any number of terms"
+    "codegen.cpp:CppKernel.need_use_acc_helper", "sums with any number of terms"
 )
 
 # The record of a compilation.
 TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
-TRACE_STRUCTURED = Name("torch._logging:trace_structured", "what nobody reads of the trace")
+TRACE_STRUCTURED = Name("torch._logging:trace_structured", "unused parts of the trace")
 INTERN_TABLE = Name("torch._logging.structured:INTERN_TABLE", "file names in the trace")
 COMPILE_ID = Name("torch._guards:CompileId", "naming a compilation in the trace")
 COMPILE_CONTEXT = Name("torch._guards:CompileContext", "naming a compilation in the trace")
@@ -266,10 +264,12 @@ APPLY_MODULE_PASS = Name(
 APPLY_PATTERNS = _inductor(
     "pattern_matcher:PatternMatcherPass.apply", "which passes look for patterns"
 )
-CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
-SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
-MINIMUM_CUT = Name("networkx:minimum_cut", "why values are kept for the backward")
-OWN_MINIMUM_CUT = _partitioner("minimum_cut", "the same, where torch cuts by itself", "2.15")
+CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "savings of other memory budgets")
+SOLVE_MIN_CUT = _partitioner("solve_min_cut", "partitions shared by memory budgets")
+MINIMUM_CUT = Name("networkx:minimum_cut", "why values are saved for the backward pass")
+OWN_MINIMUM_CUT = _partitioner(
+    "minimum_cut", "why values are saved in torch's own partition", "2.15"
+)
 ESTIMATE_RUNTIME = _partitioner("estimate_runtime", "run times of operators in a memory budget")
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 
@@ -280,7 +280,7 @@ CPP_COMPILER = _cpp("get_cpp_compiler", "finding the C++ compiler")
 COMPILER_BANNER = _cpp("get_compiler_version_info", "the release of the C++ compiler")
 PRECOMPILE_HEADER = _codecache("_precompile_header", "building the precompiled header")
 DEFAULT_CACHE_DIR = _runtime(
-    "cache_dir_utils:default_cache_dir", "telling whether a cache was chosen"
+    "cache_dir_utils:default_cache_dir", "detecting whether a cache was chosen"
 )
 VIRTUALIZED = _inductor("virtualized:V", "the graph that is being lowered")
 FLOP_FORMULAS = Name("torch.utils.flop_counter:flop_registry", "operations of library calls")
@@ -311,7 +311,7 @@ CREATE_FOREACH = _scheduler("create_foreach_nodes", "groups of foreach operators
 CREATE_COMBO = _scheduler("create_combo_kernel_nodes", "groups of combo kernels")
 SHOULD_PARTITION = _scheduler("should_partition", "what cannot be in a CUDA graph")
 GRAPH_PARTITION = _scheduler("graph_partition", "the parts that become CUDA graphs")
-COMPILED_FX_GRAPH_INIT = _output("CompiledFxGraph.__init__", "why a graph is no CUDA graph")
+COMPILED_FX_GRAPH_INIT = _output("CompiledFxGraph.__init__", "why a graph is not a CUDA graph")
 KERNEL_PROVENANCE = tuple(
     _inductor(f"{module}:set_kernel_post_grad_provenance_tracing", f"the nodes behind a {kind}")
     for module, kind in (
@@ -323,7 +323,7 @@ KERNEL_PROVENANCE = tuple(
 DEFINE_KERNEL = _inductor(
     "codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
-SAME_CONSTANT = _inductor("graph:is_same_tensor", "telling constants without data apart")
+SAME_CONSTANT = _inductor("graph:is_same_tensor", "distinguishing constants without data")
 AUTOTUNE_BLOCK = _inductor(
     "codegen.wrapper:PythonWrapperCodegen.generate_and_run_autotune_block",
     "machine code in packages for a device that is not there",
@@ -331,9 +331,9 @@ AUTOTUNE_BLOCK = _inductor(
 CACHING_AUTOTUNER = _runtime(
     "triton_heuristics:CachingAutotuner", "machine code in packages for a device that is not there"
 )
-OPS = Name("torch._ops:", "telling an operator from a callable object")
+OPS = Name("torch._ops:", "distinguishing an operator from a callable object")
 LOG_GRAPH_BREAK = _translator("log_graph_break", "graph breaks")
-SCALAR_LOG = _dynamo("variables.tensor:log", "keeping quiet of a break that is a row")
+SCALAR_LOG = _dynamo("variables.tensor:log", "not logging a break that is already a row")
 BREAK_REGISTRY = _exc("_load_gb_type_to_gb_id_map", "ids of graph breaks")
 UNCAPTURED = _exc("UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured")
 USER_ERROR = _exc("UserError", "recognising a graph break")
@@ -344,31 +344,31 @@ BACKEND_FALLBACKS = _exc("exceptions_allowed_to_be_fallback", "failures that bre
 COMPILE_FRAME = _dynamo("convert_frame:_compile", "compiles of a running program")
 ATTEMPT_FRAME = _dynamo("convert_frame:CatchErrorsWrapper.__call__", "frames that run eagerly")
 RECOMPILE_REASONS = _dynamo(
-    "convert_frame:get_and_maybe_log_recompilation_reasons", "why a frame is compiled again"
+    "convert_frame:get_and_maybe_log_recompilation_reasons", "why a frame is recompiled"
 )
 GUARD_COMPLETE_HOOK = Name(
     "torch._C._dynamo.eval_frame:set_guard_complete_hook", "calls that find no compiled variant"
 )
 LAZY_BACKWARD = Name(
     "torch._functorch._aot_autograd.runtime_wrappers:_AutogradBackwardCompiler.get_or_compile",
-    "backwards that are compiled at their first call",
+    "backward passes compiled at their first call",
     since="2.12",
 )
 OPTIMIZATION_FLAGS = _inductor(
-    "cpp_builder:_get_optimization_cflags", "the level of processors, before torch 2.13"
+    "cpp_builder:_get_optimization_cflags", "the processor level, before torch 2.13"
 )
 BUFFER_HOOKS = Name(
     "torch.nn.modules.module:_global_buffer_registration_hooks", "hooks that an export leaves"
 )
 OLDER_LAZY_BACKWARD = Name(
     "torch._functorch._aot_autograd.runtime_wrappers:track_graph_compiling",
-    "the same before torch 2.12",
+    "hooks that an export leaves, before torch 2.12",
 )
 RUNTIME_ENVIRONMENT = _dynamo(
     "convert_frame:GraphCaptureOutput.get_runtime_env", "globals that compiled code needs"
 )
 BUILTINS_IN_ENVIRONMENT = _dynamo(
-    "convert_frame:_safe_builtins_dict", "whether builtins are among these", "2.12"
+    "convert_frame:_safe_builtins_dict", "whether those globals include builtins", "2.12"
 )
 GRAPH_CALL = _output("CompiledFxGraph.__call__", "calls of compiled graphs")
 GRAPH_POST_COMPILE = _output("CompiledFxGraph.post_compile", "which compile a graph is of")
@@ -381,10 +381,10 @@ CUDA_GRAPH_SKIPS = tuple(
 )
 
 # Timing the calls of a generated program.
-HIGHER_ORDER = Name("torch._ops:HigherOrderOperator", "telling what a captured graph writes to")
+HIGHER_ORDER = Name("torch._ops:HigherOrderOperator", "what a captured graph writes to")
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
 PROFILER_IS_RUNNING = Name(
-    "torch.autograd.profiler:_is_profiler_enabled", "leaving a profile of the caller's alone"
+    "torch.autograd.profiler:_is_profiler_enabled", "not disturbing the caller's profiler"
 )
 AUTOGRAD_CACHE_KEY = Name(
     "torch._functorch._aot_autograd.autograd_cache:autograd_cache_key",
@@ -407,27 +407,27 @@ AOT_EAGER_CODE = _dynamo(
 )
 AUTOGRAD_CACHE_LOOKUP = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._lookup",
-    "what the AOTAutograd cache would answer",
+    "lookups in the AOTAutograd cache",
 )
 CHECK_FUNCTION_MANAGER_INIT = _guards("CheckFunctionManager.__init__", "guards without a filter")
 DO_AUTOTUNING = _inductor("select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices")
 BENCHMARK_ALL_CONFIGS = _tuner("benchmark_all_configs", "timed Triton configurations")
 BENCHMARK_CPU = _runtime(
-    "benchmarking:Benchmarker.benchmark_cpu", "timing choices with the machine to itself"
+    "benchmarking:Benchmarker.benchmark_cpu", "benchmarking choices on an idle machine"
 )
 BENCHMARK_GPU = _runtime(
-    "benchmarking:InductorBenchmarker.benchmark_gpu", "timing choices with the machine to itself"
+    "benchmarking:InductorBenchmarker.benchmark_gpu", "benchmarking choices on an idle machine"
 )
 FX_GRAPH_CACHE = _codecache("FxGraphCache", "keys of the FX graph cache")
 FX_CACHE_FOLDER = _codecache("FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache")
 FX_CACHE_HIT = _codecache(
-    "FxGraphCache.cache_hit_post_compile", "telling programs from the FX graph cache"
+    "FxGraphCache.cache_hit_post_compile", "identifying programs from the FX graph cache"
 )
 FX_CACHE_BYPASS = _codecache("BypassFxGraphCache", "graphs that the FX graph cache refuses")
 FX_HASH_DETAILS = _codecache("FxGraphHashDetails", "parts of a key of the FX graph cache")
-WEAK_DEP = _inductor("dependencies:WeakDep", "telling what a node reads from what it comes after")
-INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "telling which options a key depends on")
-COUNTERS = _dynamo("utils:counters", "leaving torch's counters as they were, matches of patterns")
+WEAK_DEP = _inductor("dependencies:WeakDep", "distinguishing a node's reads from its ordering")
+INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "which options a key depends on")
+COUNTERS = _dynamo("utils:counters", "keeping torch's counters unchanged, matches of patterns")
 TREE_LEAVES = _pytree("tree_leaves", "tensors of nested inputs and outputs")
 TREE_MAP = _pytree("tree_map", "changing every tensor of nested inputs")
 TREE_MAP_ONLY = _pytree("tree_map_only", "copying nested inputs")
@@ -436,12 +436,12 @@ TREESPEC_DUMPS = _pytree("treespec_dumps", "inputs and outputs of a package")
 AOTI_LOAD_PACKAGE = _inductor("package:load_package", "torch's loader on a round trip")
 AOTI_COMPILE = Name("torch._inductor:aot_compile", "compiling the library of a package")
 AOT_CODE_COMPILER = _codecache("AotCodeCompiler.compile", "weights and constants of a package")
-INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
+INPUT_KIND = Name("torch.export.graph_signature:InputKind", "distinguishing inputs from weights")
 TRACEBACK_FRAMES = Name(
     "torch.fx.proxy:TracerBase._filter_traceback_frames", "lines of functions that a forward calls"
 )
 MKLDNN_BYTES = Name("torch:ops.mkldnn._nbytes", "sizes of packed weights")
-OUTPUT_KIND = Name("torch.export.graph_signature:OutputKind", "telling outputs from buffers")
+OUTPUT_KIND = Name("torch.export.graph_signature:OutputKind", "distinguishing outputs from buffers")
 TREE_FLATTEN = _pytree("tree_flatten", "inputs of other sizes")
 TREE_UNFLATTEN = _pytree("tree_unflatten", "inputs of other sizes")
 DATA_DEPENDENT = _shapes("GuardOnDataDependentSymNode", "recognising code that depends on data")
@@ -495,15 +495,17 @@ GET_COMPILER_FN = _dynamo(
     "eval_frame:get_compiler_fn", "calling code from a file without a compiler"
 )
 PRECOMPILE_CONTEXT = _dynamo("precompile_context:PrecompileContext", "recording code with breaks")
-CLEANUPS = _dynamo("utils:CleanupManager.instance", "taking away the names of recorded code")
-UNIQUE_NAMES = _dynamo("bytecode_transformation:_unique_id_counter", "names beside those of a file")
+CLEANUPS = _dynamo("utils:CleanupManager.instance", "removing the names of recorded code")
+UNIQUE_NAMES = _dynamo(
+    "bytecode_transformation:_unique_id_counter", "names next to those of a file"
+)
 DELETED_GUARDS = _guards("DeletedGuardManagerWrapper", "keeping what Dynamo compiled")
 GRAPH_BREAK_REASONS = _dynamo("utils:graph_break_reasons", "keeping what Dynamo compiled")
-SIZES_SEEN = _dynamo("pgo:_CODE_STATE", "leaving torch's memory of sizes as it was")
-SIZES_FROM_CACHE = _dynamo("pgo:_INIT_CODE_STATE", "leaving torch's memory of sizes as it was")
+SIZES_SEEN = _dynamo("pgo:_CODE_STATE", "keeping torch's recorded sizes unchanged")
+SIZES_FROM_CACHE = _dynamo("pgo:_INIT_CODE_STATE", "keeping torch's recorded sizes unchanged")
 CLEANED_INSTRUCTIONS = (
-    _dynamo("bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
-    _dynamo("symbolic_convert:cleaned_instructions", "breaks inside of a try"),
+    _dynamo("bytecode_transformation:cleaned_instructions", "breaks inside a try"),
+    _dynamo("symbolic_convert:cleaned_instructions", "breaks inside a try"),
 )
 TRACING = Name("torch._guards:tracing", "reading guards back from a file")
 TRACING_CONTEXT = Name("torch._guards:TracingContext", "reading guards back from a file")
@@ -512,7 +514,7 @@ ASYNC_SUBMIT = _inductor("async_compile:AsyncCompile.submit", "following the bui
 # FX nodes behind the lines of a generated kernel.
 POINTWISE_LOADER = _inductor("ir:Pointwise.make_loader", "nodes behind kernel lines")
 STORE_FUNCTION = _inductor("ir:ComputedBuffer.get_store_function", "nodes behind kernel lines")
-NON_TENSOR_IR = _inductor("ir:NonTensorObj", "inputs of a graph that are no tensors, as a mesh")
+NON_TENSOR_IR = _inductor("ir:NonTensorObj", "graph inputs that are not tensors, such as a mesh")
 LOOP_BODY_NODE = _inductor("loop_body:LightTracer.create_node", "nodes behind kernel lines")
 CSE_GENERATE = _inductor("codegen.common:CSE.generate", "nodes behind kernel lines")
 KERNEL_STORES = (
@@ -541,11 +543,11 @@ CUDA_ALLOCATOR_ENABLED = Name(
 SM_CARVEOUT = Name("torch._C:_get_sm_carveout_experimental", "counting multiprocessors")
 AVOID_DEVICE_INIT = _fake(
     "FakeTensorMode.avoid_device_init",
-    "making fake tensors without allocating on a device that is said to be there",
+    "creating fake tensors without allocating on a virtual device",
 )
 INIT_GPU_CONTEXT = _fake(
     "init_gpu_context",
-    "making fake tensors without allocating: before torch 2.13 it asks no mode whether it may",
+    "creating fake tensors without allocating, before torch 2.13",
 )
 FAKE_TENSOR_MODE = _fake("FakeTensorMode", "example inputs")
 FAKE_TENSOR = _fake("FakeTensor", "example inputs")
@@ -568,7 +570,7 @@ TRITON_CACHE_FOLDER = _runtime("cache_dir_utils:triton_cache_dir", "machine code
 TRITON_HASH_KEY = _runtime(
     "runtime_utils:triton_hash_to_path_key", "machine code of loaded kernels"
 )
-SHOULD_PAD = _inductor("fx_passes.pad_mm:_should_pad", "padding products by a model, not by timing")
+SHOULD_PAD = _inductor("fx_passes.pad_mm:_should_pad", "padding matmuls by a model, not by timing")
 PADDED_LENGTH = _inductor("fx_passes.pad_mm:get_padded_length", "padding products")
 PAD_ALIGNMENT = _inductor("fx_passes.pad_mm:get_alignment_size", "padding products")
 PAD_IS_FREE = _inductor("fx_passes.pad_mm:should_exclude_padding_time", "padding products")
@@ -586,7 +588,7 @@ MAKE_BENCHMARK_FN = _inductor(
     "ranking templates by a model, where nothing can be timed",
 )
 AUTOTUNE_LOOKUP = _codecache(
-    "PersistentCache.lookup", "keeping times of a model out of the cache of measured times"
+    "PersistentCache.lookup", "keeping modelled times out of the cache of measured times"
 )
 TEMPLATE_PRECOMPILE = _inductor(
     "select_algorithm:TritonTemplateCaller.precompile", "compiling only the template that is chosen"
@@ -596,7 +598,7 @@ UNIFORM_VALUE = _inductor(
     "folding constants without computing on the device",
 )
 DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten before and after
-    Name(f"torch.{target}", "forgetting what was asked about another device")
+    Name(f"torch.{target}", "resetting cached queries of another device")
     for target in (
         *("utils._triton:has_triton", "utils._triton:_device_supports_tma"),
         "utils._triton:_device_supports_tensor_descriptor",  # its name since 2.15
@@ -623,19 +625,17 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
     )
 )
 OPERATOR_DEFINITIONS = Name(
-    "torch._library.custom_ops:OPDEFS", "operators of the user on their way to a virtual GPU"
+    "torch._library.custom_ops:OPDEFS", "sending user operators to a virtual GPU"
 )
-DEFINED_OPERATORS = Name(
-    "torch.library:_defs", "operators of libraries on their way to another process"
-)
+DEFINED_OPERATORS = Name("torch.library:_defs", "sending library operators to another process")
 FAKE_KERNELS = Name(
     "torch._library.simple_registry:singleton", "fake functions of operators of libraries"
 )
 HAS_KERNEL = Name(
     "torch._C:_dispatch_has_kernel_for_dispatch_key", "kernels that an operator of a library has"
 )
-DESTROY_LIBRARY = Name("torch.library:Library._destroy", "operators of the user that are undone")
-TRITON_OPERATORS = Name("torch._library.triton:", "telling operators of Triton kernels")
+DESTROY_LIBRARY = Name("torch.library:Library._destroy", "removing user operators")
+TRITON_OPERATORS = Name("torch._library.triton:", "identifying operators of Triton kernels")
 CUSTOM_OPERATOR = {
     "name": "_qualname",
     "schema": "_schema",
@@ -669,12 +669,12 @@ AOTI_CUDA_RUNNER = Name(
     "2.13.0, absent in builds without CUDA",
 )
 IS_TRANSFORMED = Name(
-    "torch._C._functorch:is_functorch_wrapped_tensor", "telling tensors without data"
+    "torch._C._functorch:is_functorch_wrapped_tensor", "detecting tensors without data"
 )
 FORWARD_AD = Name("torch.autograd.forward_ad:", "refusing to lose tangents of forward-mode AD")
 GUARD_LOGGERS = (
-    Name("torch._guards:log", "holding back what is logged of a guard that fails to load"),
-    Name("torch._dynamo.guards:log", "holding back what is logged of a guard that fails to load"),
+    Name("torch._guards:log", "not logging a guard that fails to load"),
+    Name("torch._dynamo.guards:log", "not logging a guard that fails to load"),
 )
 DISPATCH_MODES = Name(
     "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
@@ -699,7 +699,7 @@ TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outpu
 _c10d = _within("torch.distributed.distributed_c10d:")
 DISTRIBUTED_WORLD = _c10d("_world", "the process groups of this process by their names")
 NEW_PROCESS_GROUP = _c10d("_new_process_group_helper", "a process group under a given name")
-DYNAMO_RULES = _dynamo("trace_rules:get_torch_obj_rule_map", "capture beside a process group")
+DYNAMO_RULES = _dynamo("trace_rules:get_torch_obj_rule_map", "capture with a process group")
 RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its name")
 FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
@@ -712,7 +712,7 @@ COMPOSED = (
 )
 """Under which keys a module has what `fully_shard` and its like keep of it."""
 COMPUTE_BUCKETS = Name(
-    "torch.distributed:_compute_bucket_assignment_by_size", "what hooks of DDP send at a time"
+    "torch.distributed:_compute_bucket_assignment_by_size", "how much DDP hooks send at a time"
 )
 FIRST_BUCKET = Name("torch.distributed:_DEFAULT_FIRST_BUCKET_BYTES", "the first bucket of DDP")
 MESH_CACHES = tuple(  # what is remembered by a mesh; equal meshes may be of different ranks
@@ -751,17 +751,17 @@ FINISH_OVERLAP = _inductor(
 )
 REORDER_COLLECTIVES = _inductor(
     "comms:_reorder_communication_preserving_peak_memory_internal",
-    "how far collectives were moved ahead, and why no farther",
+    "how far collectives were moved ahead, and what stopped them",
 )
 SINK_WAITS = _inductor(
-    "comms:_sink_waits_iterative_internal", "how far waits were put off, and why no farther"
+    "comms:_sink_waits_iterative_internal", "how far waits were delayed, and what stopped them"
 )
 PIPELINE_PRODUCTS = _inductor(
-    "fx_passes.post_grad:micro_pipeline_tp_pass", "collectives that async TP left by themselves"
+    "fx_passes.post_grad:micro_pipeline_tp_pass", "collectives that async TP did not fuse"
 )
 HAS_SYMMETRIC_MEMORY = Name(
     "torch.distributed._symmetric_memory:is_symm_mem_enabled_for_group",
-    "why async TP left a collective by itself",
+    "why async TP did not fuse a collective",
 )
 SCHEDULE_OVERLAP = _inductor(
     "fx_passes.overlap_scheduling:schedule_overlap_bucketing",
@@ -769,7 +769,7 @@ SCHEDULE_OVERLAP = _inductor(
 )
 ESTIMATE_NODE = _inductor(
     "fx_passes.overlap_scheduling:estimate_roofline_runtime_ms",
-    "torch's own times of what is no collective",
+    "torch's own times of other operators",
     "2.12",
 )
 COLLECTIVE_MOVERS = {"reorder": REORDER_COLLECTIVES, "sink": SINK_WAITS}

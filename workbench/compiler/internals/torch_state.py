@@ -19,10 +19,11 @@ from workbench.errors import UsageError
 _CURES = {
     "grad_mode": "call it under the grad mode it was compiled for (torch.no_grad() or "
     "torch.enable_grad()), or compile with grad=True / grad=False",
-    "autocast_state": "call it under the same torch.autocast as when compiling, or compile under "
-    "this one",
-    "default_dtype": "restore torch.set_default_dtype, or compile again",
-    "deterministic_algorithms": "restore torch.use_deterministic_algorithms, or compile again",
+    "autocast_state": (
+        "call it under the same torch.autocast as when compiled, or recompile under this one"
+    ),
+    "default_dtype": "restore torch.set_default_dtype, or recompile",
+    "deterministic_algorithms": "restore torch.use_deterministic_algorithms, or recompile",
 }
 # numbers of c10::ScalarType
 _DTYPES = {
@@ -110,10 +111,10 @@ class GlobalState:
             words = name.removesuffix("_state").replace("_", " ")
             if name == _AUTOCAST_STATE:
                 words, expected, actual = _of_autocast(expected, actual)
-            cure = _CURES.get(name, "restore it, or compile again under the current state")
+            cure = _CURES.get(name, "restore it, or recompile under the current state")
             if name == "default_dtype":  # a number in the snapshot
                 expected, actual = (_DTYPES.get(n, n) for n in (expected, actual))
-            problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)}; {cure}")
+            problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)} ({cure})")
         return problems
 
     def not_compared(self) -> dict[str, str]:

@@ -26,7 +26,7 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
 from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
-UNDECIDED = "whole numbers differ, which roundings may decide: that is not judged on several ranks"
+UNDECIDED = "integers differ, possibly by rounding; several ranks cannot decide that"
 
 
 class Checker:
@@ -202,7 +202,7 @@ class _References:
         here = replace(TensorLike.of(value), offset=0)
         layout = here if name in self._inputs else self._graph.layouts.get(name)
         if layout is None:
-            raise LoopsNotComputed(f"the layout of {name} is not known")
+            raise LoopsNotComputed(f"the layout of {name} is unknown")
         return flattened(value, layout)
 
 

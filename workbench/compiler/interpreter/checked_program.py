@@ -32,7 +32,7 @@ from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.request.callables import Callee
 from workbench.errors import UsageError, WorkbenchError
 
-OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=function)."
+OTHER_REFERENCE = "Pass a reference: verify(x, args, reference=function)."
 _NO_GRAPH_RUN = f"Leave out per_kernel. {OTHER_REFERENCE}"
 
 
@@ -153,9 +153,8 @@ class CheckedProgram:
         captured = self._graph(is_backward)
         if captured is None:
             raise UsageError(
-                f"The kernels of {self.callee.name} cannot be compared one by one: the graph "
-                f"they were made from was not kept ({self.program.no_graphs}). Verify without "
-                "per_kernel."
+                f"The kernels of {self.callee.name} cannot be compared one by one, because their "
+                f"graph was not kept ({self.program.no_graphs}). Verify without per_kernel."
             )
         return self._checked(call, captured, graph)
 

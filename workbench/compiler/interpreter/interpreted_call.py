@@ -109,7 +109,7 @@ class InterpretedCall:
     def launch(self, name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
         """Run a Triton kernel of the user by itself; raises `KernelFailed`."""
         if name not in self.sources:
-            raise KernelFailed(name, "is not in the program, so that its source is not known")
+            raise KernelFailed(name, "is not in the program, so its source is unknown")
         with self._open() as session:
             session.unedited(name, self.sources[name], name).run_on(grid, given)
 

@@ -176,7 +176,7 @@ class Session:
             )
         except WorkerEnded as error:
             raise KernelFailed(
-                name, "ended the process that ran it: it reaches into memory that is not its own"
+                name, "crashed its process: it accesses memory outside its arguments"
             ) from error
         if ended.watched is not None and self.learn is not None:
             self.learn(name, ended.watched)

@@ -102,8 +102,8 @@ def _refuse_changed(name: str, function: Any, source: str) -> None:
     now = "".join(str(getattr(function, "src", "")).split())
     if now and now not in "".join(source.split()):
         raise ContractError(
-            f"The Triton kernel {name} is not the one that was compiled: its source has changed. "
-            "Compile the call again."
+            f"The source of the Triton kernel {name} has changed since compilation. Recompile the "
+            "call."
         )
 
 
@@ -169,8 +169,8 @@ def _write_value(kernel: str, name: str, value: Any) -> str:
     if str(getattr(value, "__module__", "")).startswith("triton.") and hasattr(value, "__name__"):
         return f"from {value.__module__} import {value.__name__} as {name}"
     raise UsageError(
-        f"The Triton kernel {kernel} uses {name}, which is of type {kind.__name__}: it cannot be "
-        "taken along, so the kernel cannot be interpreted here."
+        f"The Triton kernel {kernel} uses {name} of type {kind.__name__}, which cannot be copied, "
+        "so the kernel cannot be interpreted here."
     )
 
 

@@ -179,7 +179,7 @@ class Replay(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return output  # nothing was drawn
         number = self._numbers.setdefault(state, len(self._numbers))
         if number >= len(self._draws):
-            raise DrawsCountError(f"{func} draws, and the graph has no more numbers")
+            raise DrawsCountError(f"{func} draws random numbers, but the graph has none left")
         return _with(self._draws[number], func, args, kwargs, output)
 
 
@@ -225,7 +225,7 @@ def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], output: A
     base = _base(tp.schema_of(func).name.partition("::")[2])
     whole = output[0] if isinstance(output, tuple) else output
     if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
-        raise DrawsDifferError(f"{func} draws as many numbers as {draw.node} does not")
+        raise DrawsDifferError(f"{func} draws another number of values than {draw.node}")
     drawn = draw.value.reshape(whole.shape)
     if base == "native_dropout" and draw.kind == "rand":
         keep, scale = _kept(draw, drawn, 1 - float(args[1])), 1 / (1 - float(args[1]))
@@ -254,7 +254,7 @@ def _numbers(draw: Draw, func: Any, drawn: torch.Tensor, args: Any, named: Any) 
         mean, deviation = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
         shifted: torch.Tensor = drawn * deviation + mean
         return shifted
-    raise DrawsDifferError(f"{base} is drawn where the graph draws {draw.kind}")
+    raise DrawsDifferError(f"{base} is drawn, but the graph draws {draw.kind}")
 
 
 def _kept(draw: Draw, drawn: torch.Tensor, chance: Any) -> torch.Tensor:

@@ -103,7 +103,7 @@ class GraphRunner:
     ) -> Any:
         """What the kernel gives: the tensors that a functional one copies, or nothing."""
         if self._launch is None:
-            raise NotImplementedError("a Triton kernel of the user")
+            raise NotImplementedError("a user-written Triton kernel")
         if target.name == "triton_kernel_wrapper_mutation":
             self._launch(graph, kwargs)
             return None

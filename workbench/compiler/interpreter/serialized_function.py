@@ -81,8 +81,8 @@ def make_callable_here(
     lost = [name for name in serialized.external_data if name not in values]
     if lost:
         raise UsageError(
-            f"{callee.name} reaches {', '.join(lost)} in a way that its program cannot be given "
-            "here. Pass it as an argument, or verify with target='host'."
+            f"{callee.name} reaches {', '.join(lost)} in a way that cannot be reproduced for its "
+            "program here. Pass it as an argument, or verify with target='host'."
         )
     outside = {name: values[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None
@@ -164,7 +164,7 @@ def refuse_unfit(
         raise ContractError(
             f"This call does not fit what {callee.name} was compiled for:\n"
             + list_problems(problems)
-            + "\nPass inputs that fit, or compile again for these."
+            + "\nPass inputs that fit, or recompile for these."
         )
 
 

@@ -28,20 +28,20 @@ Differs = Callable[[Callable[..., Any]], bool]
 """Whether what is called gives something else than the original, in a leaf that is wrong."""
 
 _CAPTURE = (
-    "The captured graph, run by torch without a compiler behind it, differs from the original: the "
-    "capture is wrong. Passes over the graph and code generation were not judged."
+    "The captured graph, run by torch without a compiler, differs from eager: the capture is "
+    "wrong. Graph passes and code generation were not checked."
 )
 _PASSES = (
-    "The captured graph agrees with the original, and the graph that is left after the passes over "
-    "it differs: a pass is wrong. The code generation was not judged."
+    "The captured graph agrees with eager, but the graph after the passes differs: a pass is "
+    "wrong. The code generation was not checked."
 )
 _CODE = (
-    "The captured graph and the one that is left after the passes agree with the original: the "
-    "code generation is wrong. wb.aot_compile(..., backend='eager') computes it as captured."
+    "The captured graph and the graph after the passes agree with eager: the code generation is "
+    "wrong. wb.aot_compile(..., backend='eager') computes it as captured."
 )
 _CHANGED = (
-    "The same call compiled again now agrees with the original in every stage: what was compiled "
-    "in has changed since, or the error does not come again. Compile it again."
+    "A new compilation agrees with eager in every stage: a compiled-in value has changed since, or "
+    "the error is not reproducible. Recompile it."
 )
 
 
@@ -57,7 +57,7 @@ def name_wrong_stage(request: CompileRequest, differs: Differs) -> str:
         if differs(wrap_writing_back(captured.aot_fn, callee)):
             return _CAPTURE
         if options.backend != "inductor":
-            return _not_judged(f"backend {options.backend_name!r} has no graphs that are known")
+            return _not_judged(f"the graphs of backend {options.backend_name!r} are unknown")
         with GraphKeeper() as keeper:
             again = compile_ahead(request)
         if differs(_as_graphs(again, callee, tuple(keeper.graphs))):
@@ -68,7 +68,7 @@ def name_wrong_stage(request: CompileRequest, differs: Differs) -> str:
 
 
 def _not_judged(why: str) -> str:
-    return f"Which stage is wrong was not judged: {why.rstrip('.')}."
+    return f"The wrong stage was not identified: {why.rstrip('.')}."
 
 
 def _as_graphs(

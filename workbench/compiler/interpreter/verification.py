@@ -95,8 +95,8 @@ from workbench.tasks.progress_events import ProgressCallback, step
 _OTHER_SEED = 20
 _NOTHING: AbstractContextManager[None] = nullcontext()
 NOT_MODELLED = (
-    "Races between programs, TMA, warps and the limits of shared memory are not modelled; TF32 is "
-    "by wb.numerics."
+    "Races between program instances, TMA, warps and shared-memory limits are not modelled; "
+    "wb.numerics covers TF32."
 )
 
 
@@ -162,32 +162,33 @@ def _refuse_meta(callee: Callee, question: Question) -> None:
     for name, tensor in tensors:
         if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
             raise UsageError(
-                f"{name} has no data, so nothing can be computed with it. Verify with tensors on "
-                "the CPU: fill the module, and pass inputs that hold numbers."
+                f"{name} has no data, so nothing can be computed with it. Verify with CPU tensors: "
+                "fill the module, and pass inputs with values."
             )
 
 
 _NO_GRAPH = (
-    "The captured graph was not kept ({}): random numbers are not those of the program, and it is "
-    "not known which stage a difference comes from."
+    "The captured graph was not kept ({}), so random numbers differ from the program's and the "
+    "wrong stage is unknown."
 )
-_ON_A_GPU = "Where it calls what only a GPU has, compare on one, or compile for 'host'."
+_ON_A_GPU = "If it calls operators that only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = {
-    GPU: "Autocast for cuda is of one device: the original was run under that of the CPU, whose "
-    "lists of operators are others, and everything is held to the tolerance of {}.",
-    CPU: "Autocast for cpu is of one device: it does nothing on a GPU, and was left out of the "
-    "original.",
+    GPU: (
+        "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts other operators, "
+        "so everything is compared at {} tolerance."
+    ),
+    CPU: "CPU autocast has no effect on a GPU, so eager ran without it.",
 }
 _BY_CHANCE = (
-    "it depends on random numbers, and those that the program draws could not be given to the "
-    "original ({}); the program agrees with its captured graph"
+    "it depends on random numbers, and eager could not draw the program's ({}); the program agrees "
+    "with its captured graph"
 )
-_OTHER_COUNT = "the original draws another count of random numbers than the program ({})"
-_OTHER_DRAWS = "the original draws other random numbers than the program ({})"
-_NO_DRAWS = "the original draws random numbers, the program none"
+_OTHER_COUNT = "eager draws a different number of random values than the program ({})"
+_OTHER_DRAWS = "eager draws other random numbers than the program ({})"
+_NO_DRAWS = "eager draws random numbers, the program draws none"
 _NO_FLOAT64 = (
-    "The original of {} has no value in double precision for {}. Leave out float64: differences "
-    "are judged by it wherever it can be computed."
+    "{} has no float64 value for {}. Leave out float64: differences are compared with float64 "
+    "wherever it can be computed."
 )
 
 
@@ -258,7 +259,7 @@ class _Verifier:
                 program = self._made.generated()
             if has_draws(self._graphs):
                 self._graph_run()
-            with step(self._progress, "running the original on the CPU"):
+            with step(self._progress, "running eager on the CPU"):
                 expected, exact = self._expected()
             its_run = step(self._progress, "running the generated program on the CPU")
             with its_run, reword_errors(what, _ON_A_GPU):
@@ -342,7 +343,7 @@ class _Verifier:
 
         effects = replace(subject or self._judged, around=around).run(self._original, seed)
         if replay is not None and not replay.is_whole:
-            raise DrawsCountError("it draws fewer than the graph does")
+            raise DrawsCountError("it draws fewer than the graph")
         return effects
 
     def _interpret_launches(self) -> AbstractContextManager[None]:
@@ -500,13 +501,13 @@ class _Verifier:
             return ""
         if any(self._draws.differing()):
             return (
-                "Kernels of the forward and of the backward program draw other random numbers for "
-                "one operator of the graph: the code generation is wrong. "
-                "options={'fallback_random': True} draws them once."
+                "Forward and backward kernels draw other random numbers for one operator of the "
+                "graph: the code generation is wrong. options={'fallback_random': True} draws them "
+                "once."
             )
         graph = self._graph_run()
         if graph is None:
-            return "Which stage is wrong was not judged: the captured graph cannot be run here."
+            return "The wrong stage was not identified: the captured graph cannot run here."
         leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
         leaves |= {pair.name for pair in form_pairs(expected, graph) if pair.failure}
         if not wrong & leaves and self._overflows_alone(wrong, expected, actual):
@@ -581,20 +582,20 @@ def name_stage(
     shared = [leaf for leaf in wrong if leaf in of_graph]
     if shared:
         compared = (
-            "The kernels were compared with that graph only, not with the original."
+            "The kernels were compared only with that graph, not with eager."
             if kernels
             else "The kernels were not compared one by one."
         )
         return (
-            f"The captured graph differs from {name} as well (in {', '.join(sorted(shared))}): the "
-            "capture, a pass over the graph, or a value that was compiled in and has changed since "
-            f"is wrong, not the code generation. {compared}"
+            f"The captured graph also differs from {name} (in {', '.join(sorted(shared))}), so "
+            "code generation is not the cause: the capture, a graph pass or an outdated "
+            f"compiled-in value is wrong. {compared}"
         )
     failed = next((row.kernel for row in kernels if row.verdict == "failed"), None)
     where = (
         f"The first wrong kernel is {failed}."
         if failed
-        else "Every kernel that was compared agrees with it, so what is around them is wrong."
+        else "Every compared kernel agrees with it, so the code around them is wrong."
         if kernels
         else "`wb.verify(x, args, per_kernel=True)` names the first wrong kernel."
     )
@@ -605,6 +606,6 @@ def _masks_differ(once: Draw, again: Draw) -> Comparison:
     share = float((once.value.reshape(-1) != again.value.reshape(-1)).double().mean())
     return make_failed_row(
         f"random numbers of {again.node}",
-        "the backward program draws others from the same seed than the forward program "
-        f"({share:.0%} of them differ): the gradients belong to another mask",
+        f"forward and backward programs draw different numbers from one seed ({share:.0%} "
+        "differ), so the gradients belong to another mask",
     )

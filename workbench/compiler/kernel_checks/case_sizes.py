@@ -22,7 +22,7 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import join_words, plural
 
-ONLY_GIVEN = "Only the given sizes were run; cases=[(args, …)] runs others, too"
+ONLY_GIVEN = "Only the given sizes were run; cases=[(args, …)] runs others"
 _MOST = 4  # sizes that are named
 
 
@@ -63,7 +63,7 @@ def say_untried(cases: Sequence[Case]) -> str:
         return ""
     names = list(dict.fromkeys(untried))
     listed = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
-    return f"{UNTRIED} {listed}: these are multiples of a block in each call."
+    return f"{UNTRIED} {listed}: every call has multiples of a block there."
 
 
 def _list_whole(call: KernelCall) -> dict[tuple[str, int], str]:
@@ -93,14 +93,14 @@ def _make_case(call: KernelCall, case: Any, number: int) -> Case:
     elif isinstance(case, tuple | list):
         if len(case) > len(names):
             raise UsageError(
-                f"{call.name}: case {number} has {plural(len(case), 'argument')}, and the kernel "
+                f"{call.name}: case {number} has {plural(len(case), 'argument')}, but the kernel "
                 f"takes {len(names)} ({', '.join(names)})."
             )
         changed = dict(zip(names, case, strict=False))
     else:
         raise UsageError(
-            f"{call.name}: case {number} is a {type(case).__name__}. Give a tuple of arguments, or "
-            "a dict of those that differ by name; `grid` may be one of them."
+            f"{call.name}: case {number} is a {type(case).__name__}. Pass a tuple of arguments, or "
+            "a dict of the changed ones by name; `grid` may be one of them."
         )
     grid = changed.pop("grid", call.grid)
     values = {**call.arguments, **call.meta, **changed}
@@ -127,7 +127,7 @@ _OTHERS = re.compile(  # counts that a kernel takes apart, and does not cover in
 )
 _WHOLE = re.compile(r"even|divis|align|full|exact|multiple|unmasked|no_?mask", re.IGNORECASE)
 _INDICES = (torch.int16, torch.int32, torch.int64)
-_UNSURE = "may stand for something else, too"
+_UNSURE = "may have another meaning too"
 _LOG2_E = math.log2(math.e)
 
 
@@ -140,7 +140,7 @@ def derive_call(
     where no size is a multiple of a block. What integers of `written` hold decides nothing.
     """
     if call.generated:
-        return None, "sizes of the program stand in its text"
+        return None, "its text contains sizes of the program"
     try:
         config = call.configs[0].all_kwargs() if call.configs else {}
         sizes = _Sizes(call, call.all_meta(config), call.resolve_grid(config), frozenset(written))
@@ -251,7 +251,7 @@ class _Sizes:
         call, first = self.call, self._name(values[0])
         allowed = torch.Tensor | int | float | None
         if any(not isinstance(value, allowed) for value in call.arguments.values()):
-            raise _Unsure("what its descriptors and tuples mean for other sizes is not known")
+            raise _Unsure("its descriptors and tuples have no known meaning for other sizes")
         if any(not tensor.is_contiguous() for tensor in self.tensors.values()):
             raise _Unsure("an argument is not contiguous")
         flat = all(tensor.ndim == 1 for tensor in self.tensors.values())
@@ -260,12 +260,12 @@ class _Sizes:
         for name, tensor in self.tensors.items():
             is_read = name not in self.written and tensor.dtype in _INDICES and tensor.numel()
             if is_read and int(tensor.max()) >= min(values) - 1:
-                raise _Unsure("its integers may be places in another argument")
+                raise _Unsure("its integers may be positions in another argument")
         for name, value in {**call.arguments, **self.constants}.items():
             if value is True and name in call.meta and _WHOLE.search(name):
-                raise _Unsure(f"{name} says of the sizes that they are whole")
+                raise _Unsure(f"{name} requires whole sizes")
             if isinstance(value, float) and any(_comes_of(value, size) for size in values):
-                raise _Unsure(f"{name} = {value:.4g} may come of {first}")
+                raise _Unsure(f"{name} = {value:.4g} may come from {first}")
 
     def _name(self, value: int) -> str:
         return next(f"{name} = {v}" for name, v in self.numbers.items() if v == value)
@@ -297,13 +297,13 @@ class _Sizes:
         if callable(self.call.grid):
             config = smaller_call.configs[0].all_kwargs() if smaller_call.configs else {}
             if smaller_call.resolve_grid(config) != self.grid:
-                raise _Unsure("its grid is another for other sizes")
+                raise _Unsure("its grid differs for other sizes")
             return
         sizes = {size for tensor in self.tensors.values() for size in tensor.shape}
         counts = {*self._covers(), *sizes, *(a * b for a in sizes for b in sizes)}
         counts |= {a * b for a in sizes for b in self._covers()}
         if any(count > 1 and count not in counts for count in self.grid):
-            raise _Unsure("the grid is a tuple that does not follow from a size")
+            raise _Unsure("its grid is a tuple that does not follow from a size")
 
 
 def _comes_of(value: float, size: int) -> bool:

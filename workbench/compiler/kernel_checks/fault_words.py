@@ -91,12 +91,12 @@ class FaultWords:
             )
         if fault.kind == "uninitialised":
             return (
-                f"Uninitialised: line {line} {does} {element} before anything was written there, "
+                f"Uninitialised: line {line} {does} {element} before anything was written to it, "
                 f"in {who}{several}"
             )
         if fault.kind == "lanes disagree":
             return (
-                f"Lanes disagree: line {line} writes two values to {element}, from the lanes "
+                f"Lanes disagree: line {line} writes two values to {element}, from lanes "
                 f"{_name_lane(fault.lane)} and {_name_lane(fault.other_lane)} of {who}{several}"
             )
         if fault.other_program == fault.program:  # two lanes of it
@@ -104,12 +104,13 @@ class FaultWords:
             sentence = (
                 f"line {line} {verbs[0]} {element} in lane {_name_lane(fault.lane)}, which lane "
                 f"{_name_lane(fault.other_lane)} of the same program {verbs[1]} in line {other}, "
-                "without tl.debug_barrier() between"
+                "without tl.debug_barrier() in between"
             )
             if fault.kind == "not judged":
                 return f"Not judged: {sentence}; {fault.text}{several}"
             return (
-                f"No barrier: {sentence}; where both lanes are one thread it does no harm{several}"
+                f"No barrier: {sentence}, which is harmless only if one thread has both "
+                f"lanes{several}"
             )
         if fault.does != "write":
             sentence = f"line {line} {does} {element} in {who}, which {them} writes in line {other}"

@@ -48,11 +48,11 @@ TIME_LIMIT = 60.0
 MOST_S = 840.0
 """The longest of these: what the worker itself is given."""
 _GLUON = (
-    "kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
-    "does not run them either"
+    "Gluon kernels are compiled but not run here, and triton-viz 3.0 (the latest tried) does not "
+    "run them either"
 )
-_NUMBERS = "what numbers decide: its tensors are on meta and hold none"
-OF_SIZES = "accesses out of bounds that sizes decide"
+_NUMBERS = "accesses that depend on values: its tensors are on meta and have none"
+OF_SIZES = "out-of-bounds accesses that depend on sizes"
 _MOST_OF_SIZES = 1024  # programs of a call on meta
 _RACES = ("race", "race, same value", "lanes disagree")
 JUDGED = (
@@ -118,7 +118,7 @@ def check_call(
             continue
         new_findings, row = _judge(case, watched, question)
         if case.is_derived and row.verdict == "not checked":
-            note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
+            note = f"The call with {case.name} could not be checked ({'; '.join(row.not_judged)})."
             continue
         judged.append(case)
         log = watched.log if case is cases[0] else log
@@ -156,7 +156,9 @@ def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
         writes = question.writes
         refuse_unknown(call, (writes,) if isinstance(writes, str) else writes, "writes")
     if question.sample is not None and question.sample < 1:
-        raise UsageError(f"sample is {question.sample}: it is how many programs are run, at most.")
+        raise UsageError(
+            f"sample is {question.sample}: expected the maximum number of programs to run."
+        )
     refuse_time_limit(question.time_limit)
 
 
@@ -165,7 +167,7 @@ def refuse_time_limit(time_limit: float) -> None:
     is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
     if not is_number or not 0 < time_limit <= MOST_S:
         raise UsageError(
-            f"time_limit is {time_limit!r}: it is in seconds, above 0 and at most {MOST_S:g}."
+            f"time_limit is {time_limit!r}: expected seconds above 0, at most {MOST_S:g}."
         )
 
 
@@ -202,7 +204,8 @@ def check_sizes(
     findings: list[KernelFinding] = []
     if read_names:
         lost = [
-            f"{join_words(read_names)}: its numbers may decide what is accessed, and it has none"
+            f"{join_words(read_names)}: its values may decide which addresses are accessed, "
+            "and it has none"
         ]
     elif watched.stopped and watched.stopped_kind != "out of bounds":
         place = words.find_place(watched.stopped_place)
@@ -229,7 +232,7 @@ def _say_left_out(log: AccessLog) -> tuple[str, ...]:
     if log.programs >= _count(log.grid):
         return ()
     programs_run, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
-    return (f"{programs_run} of {all_} programs were run: nothing is known of the others.",)
+    return (f"{programs_run} of {all_} programs were run; the others are unchecked.",)
 
 
 def _bring_here(value: Any) -> Any:
@@ -266,7 +269,7 @@ def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFin
         if watched.stopped_kind == "assertion":
             findings.append(words.make_row("assertion", reason, place))
         elif watched.stopped_kind == "out of bounds":
-            lost.append("what comes after an access out of bounds with which the run stopped")
+            lost.append("anything after the out-of-bounds access that stopped the run")
             if not findings:  # what is in memory was reported
                 findings.append(words.make_row("out of bounds", reason, place))
         else:
@@ -323,12 +326,12 @@ def _judge(
     judged = list(JUDGED)
     notes = []
     if question.fresh:
-        judged.append("reads of what nobody wrote")
+        judged.append("reads of uninitialized memory")
     elif watched.ask_fresh:
         names = ", ".join(watched.ask_fresh)
         notes.append(
-            f"{names}: read before it is written, so it must hold numbers before the call; if it "
-            f"comes from torch.empty, say fresh={watched.ask_fresh!r}."
+            f"{names}: read before it is written, so it must hold values before the call; if it "
+            f"comes from torch.empty, pass fresh={watched.ask_fresh!r}."
         )
     unnamed, untold = find_unnamed(call, watched, question.writes, question.fresh, words)
     findings, lost = [*findings, *unnamed], [*lost, *untold]
@@ -343,7 +346,7 @@ def _judge(
             lost.append(f"values: {reason}")
     notes += _say_left_out(log)
     if call.configs:
-        notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
+        notes.append(f"The first of {plural(len(call.configs), 'configuration')} was run.")
     return findings, describe_run(call.name, case.name, watched, findings, judged, lost, notes)
 
 
@@ -361,9 +364,9 @@ def _compare(
     if spoilt:
         raise NotCompared(f"programs race for {', '.join(sorted(spoilt))}")
     if any(row.kind == "uninitialised" for row in findings):
-        raise NotCompared("they come from what nobody wrote")
+        raise NotCompared("they come from uninitialized memory")
     if watched.has_strays:
-        raise NotCompared("they come from addresses of no argument")
+        raise NotCompared("they come from addresses outside all arguments")
     return compare_values(case.call, watched, question.reference, writes, words)
 
 
@@ -392,9 +395,8 @@ _HIDDEN = (
     "TRITON_VIZ_VERBOSE",
 )
 _GAPS = (
-    "It is no proof: two tl.arange with the same bounds are one to it, atomics are not looked at, "
-    "what lies in another argument counts as inside, addresses that are loaded have the values "
-    "of this call"
+    "Not a proof: it merges tl.arange calls with equal bounds, skips atomics, accepts addresses "
+    "inside any argument, and takes loaded addresses from this call"
 )
 _DOES = {"Load": "reads", "Store": "writes"}
 
@@ -471,11 +473,11 @@ def ask_triton_viz(
 
 def _describe(call: KernelCall, release: str, stray: Stray, *, is_refuted: bool) -> KernelFinding:
     access = f"line {stray.line} {_DOES.get(stray.does, 'accesses')} {stray.argument or 'memory'}"
-    text = f"Out of bounds, by {release}: {access} outside of its elements."
+    text = f"Out of bounds, by {release}: {access} outside its elements."
     if is_refuted:
         text = (
-            f"Not judged: {release} says that {access} outside of its elements; every program of "
-            "the call was run, and none did."
+            f"Disagreement: {release} reports that {access} outside its elements, but the run of "
+            "every program had no such access."
         )
     return KernelFinding(
         call.name,

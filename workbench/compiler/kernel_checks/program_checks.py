@@ -28,7 +28,7 @@ from workbench.errors import UsageError
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
-_VALUES = "their values were not compared: wb.verify(x, args, per_kernel=True) does it"
+_VALUES = "their values were not compared; wb.verify(x, args, per_kernel=True) compares them"
 
 
 def check_program(
@@ -70,7 +70,7 @@ def check_program(
         stopped = failure
     if stopped is not None:
         # a kernel that was watched has said why; what comes after it did not run
-        lost = f"the kernels behind {stopped.kernel}, with which the program stops: {stopped}"
+        lost = f"the kernels after {stopped.kernel}, where the program stops: {stopped}"
         case = CheckedCase(stopped.kernel, "behind it", "not checked", (), 0, not_judged=(lost,))
         cases.append(case)
     return Checked(tuple(_drop_repeated(findings)), tuple(cases))

@@ -34,7 +34,7 @@ def main(parent: Parent) -> None:
     try:
         parent.done(find_strays(folder, context))
     except (Exception, SystemExit) as error:  # whatever it and the kernel raise is its answer
-        words = " ".join(str(error).split()) or "nothing more was said"
+        words = " ".join(str(error).split()) or "no further output"
         parent.send(Failed.of(CaptureError(f"{type(error).__name__}: {words:.200}")))
 
 

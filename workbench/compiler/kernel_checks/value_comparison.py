@@ -70,7 +70,8 @@ def compare_values(
         same, actual = expected[name].detach().cpu(), actual.detach()
         if same.numel() != actual.numel():
             raise NotCompared(
-                f"the reference gives {list(same.shape)} for {name}, which is {list(actual.shape)}"
+                f"the reference returns {list(same.shape)} for {name}, which is "
+                f"{list(actual.shape)}"
             )
         same = same.reshape(actual.shape).to(actual.dtype)
         mask = watched.written.get(held.name)
@@ -119,8 +120,8 @@ def run_reference(
         raise NotCompared("the kernel wrote nothing")
     if lacking or (not isinstance(result, Mapping) and len(result) != len(writes)):
         raise NotCompared(
-            f"the reference has to give a tensor for each of {', '.join(writes)}: name what the "
-            "kernel writes with writes=(…)"
+            f"the reference must return a tensor for each of {', '.join(writes)}; name the "
+            "kernel's outputs with writes=(…)"
         )
     return by_name
 
@@ -135,7 +136,7 @@ def refuse_constant(call: KernelCall, reference: Callable[..., Any], writes: Seq
     for name in writes:
         one, two = results[name].detach(), other[name].detach()
         if one.shape == two.shape and torch.allclose(one, two, 0.0, 0.0, equal_nan=True):
-            raise NotCompared(f"the reference gives the same {name} for other numbers")
+            raise NotCompared(f"the reference returns the same {name} for other inputs")
 
 
 def _draw_like(tensor: torch.Tensor) -> torch.Tensor:
@@ -256,7 +257,7 @@ def _describe(
         who = f"it holds {values[1]}, which no program wrote"
     verb = "differs" if count == 1 else "differ"
     text = (
-        f"Differs: {words.name_element(held, index, name)} should be {values[0]}, and {who}; "
+        f"Differs: {words.name_element(held, index, name)} should be {values[0]} ({who}), and "
         f"{number_text(count, 'whole')} of {plural(actual.numel(), 'element')} {verb}"
     )
     return words.make_row(
@@ -349,8 +350,7 @@ def find_unnamed(
         stores = any(True for _ in watched.log.select(name, kind="write"))
         if not stores or not {*held.names} & {*watched.ask_fresh}:
             lost.append(
-                f"what it writes to {name}: name it in writes=, or in fresh= where it is only room "
-                "to work in"
+                f"its writes to {name}: name it in writes=, or in fresh= if it is scratch memory"
             )
             continue
         index = tuple(map(int, wrong.nonzero()[0]))
@@ -360,7 +360,7 @@ def find_unnamed(
         element = words.name_element(held, index, name)
         text = (
             f"Unnamed write: line {place.line} writes {_name_value(after[index])} to {element}, "
-            f"which held {_name_value(before[index])}, and writes= does not name {name}"
+            f"which held {_name_value(before[index])}, but writes= does not name {name}"
         )
         findings.append(
             words.make_row(
@@ -384,5 +384,5 @@ def refuse_unknown(call: KernelCall, names: Sequence[str], what: str) -> None:
     for name in names:
         if name not in tensors:
             raise UsageError(
-                f"{call.name}: {what} names {name}, and its tensors are {', '.join(tensors)}."
+                f"{call.name}: {what} names {name}, but its tensors are {', '.join(tensors)}."
             )

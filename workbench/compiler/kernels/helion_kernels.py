@@ -40,7 +40,7 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
         text = bound.to_triton_code(chosen)
     except Exception as error:  # Helion is asked, and raises what it likes
         raise UsageError(
-            f"Helion makes no Triton of {name}: {type(error).__name__}: {error}"
+            f"Helion generates no Triton code for {name} ({type(error).__name__}): {error}"
         ) from error
     launches: list[KernelCall] = []
 
@@ -57,13 +57,13 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
         raise
     except Exception as error:  # it asks for a GPU's processors, or is the user's own
         raise UsageError(
-            f"Helion's program of {name} stops before it launches its kernel: "
-            f"{type(error).__name__}: {error}. A pid_type that is persistent asks for the "
-            "processors of the GPU of this machine."
+            f"Helion's program for {name} fails before it launches its kernel "
+            f"({type(error).__name__}): {error}. A persistent pid_type queries the SM count of "
+            "this machine's GPU."
         ) from error
     if len(launches) != 1:
         raise UsageError(
-            f"Helion's program of {name} launches {plural(len(launches), 'kernel')}: give "
-            "wb.kernel one of them, from its to_triton_code."
+            f"Helion's program for {name} launches {plural(len(launches), 'kernel')}: pass one of "
+            "them to wb.kernel, from its to_triton_code."
         )
     return launches[0]

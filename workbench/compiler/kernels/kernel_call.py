@@ -64,17 +64,17 @@ class KernelCall:
         if len(args) > len(parameters):
             raise UsageError(
                 f"{call.name} takes {plural(len(parameters), 'argument')} "
-                f"({', '.join(parameters)}), and {len(args)} were given."
+                f"({', '.join(parameters)}), but {len(args)} were given."
             )
         values = dict(zip(parameters, args, strict=False))
         for name in named:
             if name in values:
-                raise UsageError(f"{call.name}: {name} is given twice, by its place and its name.")
+                raise UsageError(f"{call.name}: {name} is given twice, by position and by name.")
             if name not in parameters and name not in list_options():
                 hint = suggest(name, [*parameters, *list_options()])
                 raise UsageError(
-                    f"{call.name} has no parameter {name}, and no option of Triton has this name."
-                    f"{hint or ' It takes ' + ', '.join(parameters) + '.'}"
+                    f"{call.name} has no parameter {name}, and Triton has no option of this "
+                    f"name.{hint or ' It takes ' + ', '.join(parameters) + '.'}"
                 )
         values |= named
         constants = call.constants
@@ -92,8 +92,8 @@ class KernelCall:
         for name, value in meta.items():
             if isinstance(value, torch.Tensor):
                 raise UsageError(
-                    f"{call.name}: {name} is a tensor, and tl.constexpr takes a number that is "
-                    f"known when it is compiled: give {name}.item(), or no tl.constexpr."
+                    f"{call.name}: {name} is a tensor, but tl.constexpr needs a number at compile "
+                    f"time. Pass {name}.item(), or remove tl.constexpr."
                 )
         return bound_call
 
@@ -202,10 +202,10 @@ class KernelCall:
                 raise
             except Exception as error:  # it is the user's
                 reason = describe_error(error)
-                lacking = " No value of that name is known." if isinstance(error, KeyError) else ""
+                lacking = " That name has no known value." if isinstance(error, KeyError) else ""
                 raise UsageError(f"{self.name}: its grid raised {reason}.{lacking}") from error
             if callable(grid):
-                raise UsageError(f"{self.name}: its grid gives another function, not a tuple.")
+                raise UsageError(f"{self.name}: its grid returns another function, not a tuple.")
         refuse_grid(grid, self.name)
         sizes = [*map(operator.index, grid), *(1,) * (_AXES - len(grid))]
         return sizes[0], sizes[1], sizes[2]
@@ -239,13 +239,13 @@ class KernelCall:
             empty = parameter.default is inspect.Parameter.empty
             if name in self.arguments and self.arguments[name] is inspect.Parameter.empty:
                 raise UsageError(
-                    f"{self.name}: no value is given for the argument {name}. It takes "
+                    f"{self.name}: the argument {name} is missing. It takes "
                     f"{', '.join(self.parameters)}."
                 )
             if name not in available and empty:
                 raise UsageError(
-                    f"{self.name}: no value is given for {name}, which is tl.constexpr. Give it by "
-                    f"name: wb.kernel(…, {name}=…)."
+                    f"{self.name}: the tl.constexpr argument {name} is missing. Pass it by name: "
+                    f"wb.kernel(…, {name}=…)."
                 )
 
     def _refuse_set_twice(self) -> None:
@@ -253,9 +253,9 @@ class KernelCall:
         twice = [name for name in self.meta if name in set_there]
         if twice:
             raise UsageError(
-                f"{self.name}: {twice[0]} is given, and the configurations of its autotuner set "
-                "it, too: Triton refuses such a launch. Leave it out, or give wb.kernel the kernel "
-                f"without its autotuner, {self.name}.fn."
+                f"{self.name}: {twice[0]} is given, but its autotuner's configurations set it too, "
+                "which Triton refuses. Leave it out, or pass the kernel without its autotuner: "
+                f"{self.name}.fn."
             )
 
 
@@ -302,22 +302,22 @@ def refuse_grid(grid: Any, kernel: str) -> None:
         return
     if not isinstance(grid, tuple | list):
         raise UsageError(
-            f"{kernel}: grid is {grid!r}, and has to be a tuple such as (4,) or a function of the "
-            "values, lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
+            f"grid of {kernel} is {grid!r}: expected a tuple such as (4,) or a function such as "
+            "lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
         )
     if not 1 <= len(grid) <= _AXES:
-        raise UsageError(f"{kernel}: grid has {plural(len(grid), 'part')}, and takes 1 to {_AXES}.")
+        raise UsageError(f"{kernel}: grid has {plural(len(grid), 'part')}, but needs 1 to {_AXES}.")
     for axis, size in enumerate(grid):
         try:
             number = operator.index(size)
         except TypeError:
             raise UsageError(
-                f"{kernel}: part {axis} of the grid is {size!r}, and has to be a whole number: "
-                "round up with triton.cdiv."
+                f"{kernel}: part {axis} of the grid is {size!r}, but must be a whole number. Round "
+                "up with triton.cdiv."
             ) from None
         if number < 1:
             raise EmptyGrid(
-                f"{kernel}: part {axis} of the grid is {number}, so that no program would run."
+                f"{kernel}: part {axis} of the grid is {number}, so no program would run."
             )
 
 
@@ -325,15 +325,17 @@ def explain_no_kernel(function: Any) -> str:
     """Why something is no kernel, and what takes it instead."""
     name = getattr(function, "__name__", None) or type(function).__name__
     if getattr(function, "__qualname__", "").startswith("KernelInterface.__getitem__"):
-        return "That is a launch, kernel[grid]: give wb.kernel the kernel, and grid=(…) by name."
+        return "That is a launch, kernel[grid]: pass wb.kernel the kernel, and grid=(…) by name."
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     if isinstance(function, torch.nn.Module) or module == "torch":
-        why = "is torch's, and wb.aot_compile takes it"
+        why = "is torch code, which wb.aot_compile takes"
     elif callable(function):
-        why = "is a function of Python: @triton.jit makes it a kernel, wb.aot_compile a program"
+        why = "is a Python function: @triton.jit makes it a kernel, wb.aot_compile a program"
     else:
         why = f"is a {type(function).__name__}"
-    return f"{name} is no kernel: it {why}. wb.kernel takes what @triton.jit or @gluon.jit made."
+    return (
+        f"{name} is not a kernel: it {why}. wb.kernel takes results of @triton.jit or @gluon.jit."
+    )
 
 
 def _refuse_value(kernel: str, name: str, value: Any) -> None:
@@ -344,22 +346,22 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
         return
     if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
         raise UsageError(
-            f"{kernel}: {name} is a tensor of layout {value.layout}. Give the kernel its parts, "
+            f"{kernel}: {name} is a tensor of layout {value.layout}. Pass its parts to the kernel, "
             f"such as {name}.values()."
         )
     base = getattr(value, "base", value)
     if isinstance(base, torch.Tensor) and not has_type(base.dtype):
         raise UsageError(
-            f"{kernel}: {name} holds {str(base.dtype).removeprefix('torch.')}, and Triton has no "
-            f"such type. Give it as another, such as {_AS_OTHER[base.dtype.is_complex]}."
+            f"{kernel}: {name} holds {str(base.dtype).removeprefix('torch.')}, a type that Triton "
+            f"lacks. Pass it as another, such as {_AS_OTHER[base.dtype.is_complex]}."
         )
     is_known = value is None or isinstance(value, (*_NUMBERS, torch.Tensor))
     if not is_known and not hasattr(value, "block_shape"):
         home = type(value).__module__
         kind = type(value).__name__ if home == "builtins" else f"{home}.{type(value).__name__}"
         raise UsageError(
-            f"{kernel}: {name} is a {kind}, and a kernel takes tensors, tensor descriptors, "
-            f"numbers of Python and None. If it is a constant, declare it {name}: tl.constexpr."
+            f"{kernel}: {name} is a {kind}, but a kernel takes tensors, tensor descriptors, Python "
+            f"numbers and None. If it is a constant, declare it {name}: tl.constexpr."
         )
 
 

@@ -117,8 +117,8 @@ def make_source(call: KernelCall, variant: Variant) -> OwnSource:
         raise
     except Exception as error:  # pickling raises whatever the objects raise
         raise UsageError(
-            f"{call.name} cannot be sent to the process that compiles it ({error}). Keep what "
-            "cannot be pickled out of the globals that the kernel reads."
+            f"{call.name} cannot be sent to the compile process ({error}). Remove globals that "
+            "cannot be pickled from the kernel."
         ) from error
 
 
@@ -149,15 +149,15 @@ def make_variant(call: KernelCall, build: str, config: Any = None) -> Variant:
     unknown = [n for n in chosen if n not in call.parameters and n not in list_options()]
     if unknown:
         raise UsageError(
-            f"{call.name} has no parameter {unknown[0]}, and no option of Triton has this name."
+            f"{call.name} has no parameter {unknown[0]}, and Triton has no option of this name."
         )
     meta = call.all_meta(chosen)
     own = {*call.constants}
     lacking = [name for name in call.constants if name not in meta]
     if lacking:
         raise UsageError(
-            f"{call.name}: no value is given for {lacking[0]}, which is tl.constexpr: neither the "
-            "call nor this configuration has one."
+            f"{call.name}: the tl.constexpr argument {lacking[0]} is missing in both the call and "
+            "this configuration."
         )
     options = {n: v for n, v in meta.items() if n not in own or n in list_options()}
     build_options = {*list_options(build)}
@@ -183,7 +183,7 @@ def read_config(config: Any) -> dict[str, Any]:
     if isinstance(config, Mapping):
         return dict(config)
     raise UsageError(
-        f"A configuration is a {type(config).__name__}: expected a triton.Config, or a mapping "
+        f"A configuration is a {type(config).__name__}: expected a triton.Config or a mapping, "
         'such as {"BLOCK": 128, "num_warps": 4}.'
     )
 
@@ -202,11 +202,11 @@ def prune_configs(call: KernelCall) -> tuple[Any, ...]:
             except Exception as error:  # it is the user's
                 raise UsageError(
                     f"{call.name}: early_config_prune of its autotuner raised "
-                    f"{type(error).__name__}: {error}."
+                    f"{type(error).__name__} ({error})."
                 ) from error
             if not configs:
                 raise UsageError(
-                    f"{call.name}: early_config_prune of its autotuner leaves no configuration."
+                    f"{call.name}: early_config_prune of its autotuner returned no configuration."
                 )
         inner = inner.fn
     return configs
@@ -221,8 +221,8 @@ def _describe(call: KernelCall, config: Any, meta: Mapping[str, Any]) -> Iterato
             hook({**arguments, **meta})
         except Exception as error:  # it is the user's, and meets tensors on meta
             raise UsageError(
-                f"{call.name}: the pre_hook of a configuration raised {type(error).__name__}: "
-                f"{error}. It is called with tensors that hold no numbers."
+                f"{call.name}: the pre_hook of a configuration raised {type(error).__name__} "
+                f"({error}). Its tensors have no values here."
             ) from error
     for name, value in arguments.items():
         yield name, _stand_in(value, call.arguments[name])

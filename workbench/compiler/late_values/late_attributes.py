@@ -41,8 +41,8 @@ def ask_object(reasons: Sequence[str], bound: Mapping[str, Any], inlined: Inline
             setter()
         except Exception as error:  # whatever the program's own code raises
             raise ContractError(
-                f"{path} was set when this was compiled. Here what sets it fails: "
-                f"{type(error).__name__}: {error}. Set it, or compile again here."
+                f"{path} was set at compilation. Setting it fails here ({type(error).__name__}): "
+                f"{error}. Set it, or recompile here."
             ) from error
         has_set = True
     return has_set
@@ -71,14 +71,14 @@ def say_setter(
             place, at = one.name.partition(" (")[0], str(path).removesuffix("['']")
             if _is_there(path, bound):
                 return (
-                    f"{place} sets {at} itself, and what was compiled fits only while it is as it "
-                    "was. Call the original once before it is compiled; a number that every call "
-                    "changes belongs into a buffer, as a tensor."
+                    f"{place} sets {at} itself, and the compiled code is valid only for one value. "
+                    "Run the model once in eager before compiling; keep per-call counters in a "
+                    "tensor buffer."
                 )
             owner = "the module" if isinstance(bound[path.root], torch.nn.Module) else path.root
             return (
-                f"{place} sets {at} when it is first called, which was before this was compiled. "
-                f"Call {owner} once before this, or save it with weights='inside'."
+                f"{place} sets {at} in its first call, which came before the compilation. Call "
+                f"{owner} once before loading, or save it with weights='inside'."
             )
     return None
 

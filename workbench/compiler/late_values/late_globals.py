@@ -253,9 +253,8 @@ def ask(values: SpecializedValues) -> SpecializedValues:
                 setter()  # what is set once is there as it was: a count is not
         except Exception as error:  # whatever the program's own code raises
             raise ArtifactError(
-                f"{path} (global of {one.owner}) was set when the file was compiled. Here "
-                f"{one.asked}, which sets it, fails: {type(error).__name__}: {error}. Compile "
-                "again here."
+                f"{path} (global of {one.owner}) was set at compilation. Calling {one.asked}, "
+                f"which sets it, fails here ({type(error).__name__}): {error}. Recompile here."
             ) from error
         places.add(place)
     return replace(

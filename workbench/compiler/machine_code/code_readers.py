@@ -133,7 +133,7 @@ def _of_nvidia(config: CompiledConfig, inspected: Inspected, device: Device) -> 
             texts["sass"] = code
             row = replace(row, **_counted(code))
         else:
-            missing = f"nvdisasm of this release cannot read code for {device.spec.arch}"
+            missing = f"this nvdisasm release cannot read code for {device.spec.arch}"
     if inspected.usage is not None:
         row = replace(row, **_used(inspected.usage, device))
     return MachineCode(texts, _with_occupancy(replace(row, note=missing), device), missing)
@@ -399,7 +399,7 @@ class AssemblyRows:
         for stage, listing in code.listings.items():
             size = sum(map(len, listing.lines))
             if self._kept + size > MOST_TEXT:
-                note = f"not kept: the report holds {MOST_TEXT // 10**6} MB of assembly already"
+                note = f"not kept: the report already holds {MOST_TEXT // 10**6} MB of assembly"
                 yield Assembly(kernel, id, stage, None, note=note)
                 continue
             self._kept += size

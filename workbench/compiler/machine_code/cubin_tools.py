@@ -116,7 +116,7 @@ def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:
     """What a tool printed, or why it did not."""
     path = _path(tool)
     if path is None:
-        return None, f"{tool} was not found beside Triton or in a CUDA toolkit"
+        return None, f"{tool} was found neither with Triton nor in a CUDA toolkit"
     try:
         done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:

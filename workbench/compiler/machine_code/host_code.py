@@ -87,7 +87,7 @@ def disassembled(files: Sequence[str]) -> tuple[Mapping[str, Listing], str | Non
     """
     tool = shutil.which("objdump")
     if tool is None:
-        return {}, "objdump was not found: it is part of binutils, which comes with a C++ compiler"
+        return {}, "objdump was not found; it is part of binutils, which comes with a C++ compiler"
     command = [tool, "--disassemble", "--line-numbers", "--inlines", "--no-show-raw-insn"]
     try:
         done = subprocess.run(

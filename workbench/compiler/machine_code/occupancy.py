@@ -76,7 +76,7 @@ def compute_occupancy(
     """
     if threads < 1 or min(registers, shared, scalar_registers) < 0:
         raise UsageError(
-            f"A kernel has at least one thread and no negative resource: got {threads} threads, "
+            f"Expected at least one thread and no negative resource: got {threads} threads, "
             f"{registers} registers, {shared} bytes, {scalar_registers} scalar registers."
         )
     warps = -(-threads // gpu.warp_size)
@@ -127,19 +127,21 @@ def _refused(
 ) -> tuple[str, str] | None:
     """The resource that a single block exceeds, and a sentence; None when one fits."""
     if threads > gpu.max_threads_per_block:
-        return WARPS, f"{threads} threads in a block, at most {gpu.max_threads_per_block} can be."
+        return WARPS, (
+            f"{threads} threads per block exceed the limit of {gpu.max_threads_per_block}."
+        )
     if registers > gpu.max_registers_per_thread:
         most = gpu.max_registers_per_thread
-        return REGISTERS, f"{registers} registers in a thread, at most {most} can be."
+        return REGISTERS, f"{registers} registers per thread exceed the limit of {most}."
     # The hardware checks as if every subpartition took the same number of warps.
     per_warp = _round_up(registers * gpu.warp_size, gpu.register_unit)
     needed = per_warp * _round_up(warps, gpu.subpartitions)
     if needed > gpu.registers_per_block:
         have = gpu.registers_per_block
-        return REGISTERS, f"A block needs {needed} registers, it can have {have}."
+        return REGISTERS, f"A block needs {needed} registers, more than the {have} available."
     if shared > gpu.shared_per_block_optin:
         most = gpu.shared_per_block_optin
-        return SHARED, f"{shared} bytes of shared memory in a block, at most {most} can be."
+        return SHARED, f"{shared} bytes of shared memory per block exceed the limit of {most}."
     return None
 
 

@@ -1,8 +1,8 @@
 """Calls repeated: timed, their memory counted, their prints kept."""
 
 DOORS = {
-    "call_memory": "What calls hold in memory, counted without data or by torch's profiler.",
-    "silence": "What one thread prints is kept from the screen.",
+    "call_memory": "The memory of calls, counted without data or by torch's profiler.",
+    "silence": "Hides the output of one thread.",
     "timing": "Times repeated calls, and what their generated programs call.",
 }
 """What other rooms import of this one."""

@@ -21,10 +21,10 @@ from workbench.report.memory_rows import EagerMemory
 PANE = "eager_memory"
 OF_CALL = "the call itself ran on tensors without data"
 OF_GRAPH = "the operators of the captured graph ran on tensors without data"
-_MISSING = "memory that operators take and give back while they run"
-_VARIABLES = "what variables of Python keep beyond its last use"
+_MISSING = "memory that operators allocate and free while they run"
+_VARIABLES = "values that Python variables keep alive after their last use"
 _CHECKPOINT = "tag_activation_checkpoint"
-_CHECKPOINTED = "what torch.utils.checkpoint frees, which is counted as kept"
+_CHECKPOINTED = "memory that torch.utils.checkpoint frees, which is counted as kept"
 _EVENT = "[memory]"
 
 
@@ -64,7 +64,7 @@ class EagerCounter:
             self.rows, self.why_not = [count()], None
         except Exception as error:  # what it runs is the user's, on tensors that nobody expects
             first = str(error).strip().partition("\n")[0]
-            self.why_not = f"eager's peak cannot be counted: {type(error).__name__}: {first}"
+            self.why_not = f"eager's peak cannot be counted ({type(error).__name__}): {first}"
         return self.why_not is None
 
 

@@ -36,7 +36,7 @@ def trace(run: Callable[[], object], seen: torch.profiler.profile) -> list[Event
     would empty the one that is running (torch 2.13), so it is not tried.
     """
     if tp.PROFILER_IS_RUNNING.get():
-        raise ProfilerError("another profile of torch's is running: end it first")
+        raise ProfilerError("another torch profiler is running; stop it first")
     with ProcessPatches() as patches:
         patches.entry(os.environ, *_SILENT)
         patches.name(tp.PROFILER_IS_RUNNING, False)  # torch leaves True where a start fails

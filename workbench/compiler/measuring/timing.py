@@ -376,7 +376,7 @@ def _trace_kernels(
     ]
     done = [sum(start in clock.on_device for _, _, start, _ in run) for run in traced]
     if not any(done):
-        return [], "torch's profiler shows nothing that the GPU did"
+        return [], "torch's profiler shows no GPU activity"
     whole = [run for run, n in zip(traced, done, strict=True) if n == max(done)]
     return [read_times(run) for run in whole], ""  # what is not whole was lost by the trace
 

@@ -199,11 +199,11 @@ def read_laid(texts: Mapping[str, str]) -> LaidKernel:
     """What the texts of a compiled kernel say, by stage."""
     ttgir = texts.get("ttgir")
     if ttgir is None:
-        return LaidKernel(note="there is no TTGIR of it")
+        return LaidKernel(note="it has no TTGIR")
     try:
         return LaidKernel(tuple(read_tensors(ttgir)), read_widths(texts))
     except RuntimeError as error:
-        return LaidKernel(note=f"Triton does not read its own TTGIR again: {error}")
+        return LaidKernel(note=f"Triton cannot read back its own TTGIR: {error}")
 
 
 def read_tensors(ttgir: str) -> list[LaidTensor]:
@@ -304,7 +304,7 @@ class _Reader:
         if not name.startswith(KNOWN_SHARED):
             return words | {"note": f"Triton does not count the conflicts of {name}"}
         if self._module.lanes != _NVIDIA_LANES:
-            return words | {"note": "Triton counts conflicts of NVIDIA's banks alone"}
+            return words | {"note": "Triton counts bank conflicts only for NVIDIA"}
         if shared.shape != held.shape:
             return words | {"note": "the piece of shared memory has another shape"}
         return words | {"conflicts": self._module.count_conflicts(held, shared, bits)}

@@ -60,18 +60,20 @@ def write_model_folder(
 ) -> Path:
     """Write the folder and return it; see `Package.model_folder`."""
     if server not in _FILES:
-        raise UsageError(f"There is no server {server!r}. Take one of: {', '.join(_FILES)}.")
+        raise UsageError(
+            f"{server!r} is not a supported server: expected one of {', '.join(_FILES)}."
+        )
     called = name or re.sub(r"[^\w.-]+", "_", package.stem, flags=re.ASCII)
     if not re.fullmatch(r"\w[\w.-]*", called, flags=re.ASCII):
         raise UsageError(
-            f"name={called!r} is no name for a server: take letters, digits, '_', '-' and '.'."
+            f"name={called!r} is not a valid model name: use letters, digits, '_', '-' and '.'."
         )
     values = _values(package.name, digest, model, called)
     target = Path(check_file_path(folder)) / called
     if target.exists() and not overwrite:
         raise UsageError(
-            f"The folder {target} is there: take another name=, or pass overwrite=True to replace "
-            "the files of an earlier one."
+            f"The folder {target} exists. Use another name=, or pass overwrite=True to replace an "
+            "earlier one."
         )
     templates = files("workbench.compiler.model_servers") / "templates"
     with write_saved_folder(target) as staging:
@@ -87,11 +89,12 @@ def _values(package: str, digest: str, model: PackagedModel, name: str) -> Mappi
     """What fills the places of the templates; raises `UsageError` for what cannot be served."""
     if not model.contract:
         raise UsageError(
-            "The package holds no input contract: torch itself wrote it. Make it with wb.package."
+            "The package has no input contract, because torch itself wrote it. Make it with "
+            "wb.package."
         )
     if model.weights == "later":
         raise UsageError(
-            f"{model.name} was packaged without its weights, which no server can give it: package "
+            f"{model.name} was packaged without its weights, which no server can supply. Package "
             'it with weights="inside" or "beside".'
         )
     contract = CallContract.of(model.name, model.contract, torch.device(model.device))
@@ -134,7 +137,7 @@ def _names(leaves: Sequence[Leaf]) -> list[str]:
 def _datatype(name: str, dtype: str) -> str:
     if dtype not in DATATYPES:
         raise UsageError(
-            f"{name} is {dtype}, which the servers have no name for: known are "
+            f"{name} is {dtype}, which model servers do not support: expected one of "
             f"{', '.join(DATATYPES)}. Convert it in the model."
         )
     return DATATYPES[dtype]

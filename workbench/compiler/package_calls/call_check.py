@@ -164,7 +164,7 @@ def _only_tensors(contract: CallContract, leaves: Sequence[Any]) -> Sequence[Any
     for place in contract.tensors:
         if not isinstance(leaves[place], torch.Tensor):
             raise ContractError(
-                f"{contract.model}: {contract.leaves[place].path} has to be a tensor, got "
+                f"{contract.model}: {contract.leaves[place].path} must be a tensor, got "
                 f"{type(leaves[place]).__name__}"
             )
     return leaves

@@ -58,8 +58,8 @@ def read_tree(text: str) -> Tree:
         return _read(data)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ArtifactError(
-            f"The package describes its inputs or outputs in a way that cannot be read ({error}). "
-            "Make it again with this release of torch."
+            f"The package's description of its inputs or outputs cannot be read ({error}). Make it "
+            "again with this torch release."
         ) from error
 
 
@@ -272,8 +272,8 @@ class CallSignature:
         shape = [child.type for child in tree.children]
         if tree.type != "builtins.tuple" or shape != ["builtins.tuple", "builtins.dict"]:
             raise ArtifactError(
-                f"The inputs of {model.name} are described in a way that cannot be read. Make the "
-                "package again with this release of torch."
+                f"The description of the inputs of {model.name} cannot be read. Make the package "
+                "again with this torch release."
             )
         return cls(model.name, tree, _signature(model))
 
@@ -322,8 +322,8 @@ class CallSignature:
             ]
         except StructureError as error:
             raise ContractError(
-                f"{self.model} was called with inputs that are nested in another way than those "
-                f"that were compiled:\n  - {error}"
+                f"{self.model} was called with inputs that are nested differently than when "
+                f"compiled:\n  - {error}"
             ) from None
 
     def _place(self, index: Any) -> str:
@@ -373,8 +373,8 @@ class CallSignature:
         same = value is default or (type(value) is type(default) and value == default)
         if not same:
             raise ContractError(
-                f"{self.model} was compiled with {name}={default!r}, which is part of the code: it "
-                f"cannot be {value!r:.200}. Compile again with that value."
+                f"{self.model} was compiled for {name}={default!r}, so it cannot be "
+                f"{value!r:.200}. Recompile with that value."
             )
 
 

@@ -2,7 +2,7 @@
 
 DOORS = {
     "inductor_library": "Compiles the library of an exported program, here or in a worker.",
-    "package_request": "What a user asks of a package, and the call that a file was made with.",
-    "writing": "Compiles what was asked for and writes the file, or a variant into one.",
+    "package_request": "The request for a package, and the call that a file was made with.",
+    "writing": "Compiles a package and writes the file, or a variant into one.",
 }
 """What other rooms import of this one."""

@@ -109,8 +109,8 @@ class _PaddedRuns:
         for leaf, index in twice:
             if twice.count((leaf, index)) > 1:
                 raise UsageError(
-                    f"Dimension {index} of output {leaf} depends on several Dims: results of a "
-                    "padded request cannot be cut out of it. Keep these dimensions apart."
+                    f"Dimension {index} of output {leaf} depends on several Dims, so padded "
+                    "results cannot be cut. Keep these dimensions separate."
                 )
         bucketing = replace(plain, outputs=tuple(dims))
         if plain.split is not None:
@@ -132,8 +132,8 @@ class _PaddedRuns:
             if problem:
                 raise UsageError(
                     f"Padding {_text(values)} to {_text(bucket)} changes the results: {problem}. "
-                    "Mask what is padded, choose another pad, or pass harmless=True if you know "
-                    "better."
+                    "Mask the padding, use another pad value, or pass harmless=True if padding "
+                    "cannot change the result."
                 )
 
 
@@ -143,11 +143,11 @@ def _checked(
     """The sizes of a Dim in order; raises `UsageError`."""
     own = [dim for _, _, dim in dims if dim.name == name]
     if not own:
-        raise UsageError(f"sizes names {name!r}, which is no Dim in dynamic_shapes.")
+        raise UsageError(f"sizes names {name!r}, which is not a Dim in dynamic_shapes.")
     sizes = tuple(sorted(set(choices)))
     if not sizes or not all(isinstance(size, int) and size >= 1 for size in sizes):
         raise UsageError(
-            f"sizes of {name!r} are {list(choices)}: expected whole numbers from 1 on."
+            f"sizes of {name!r} are {list(choices)}: expected whole numbers, 1 or more."
         )
     low, high = own[0].min, own[0].max
     if (low is not None and sizes[0] < low) or (high is not None and sizes[-1] > high):
@@ -164,7 +164,7 @@ def _pads(
     unknown = [name for name in by_input if name not in [paths[leaf] for leaf in places]]
     if unknown:
         padded = ", ".join(paths[leaf] for leaf in places)
-        raise UsageError(f"pad names {unknown[0]!r}; the inputs that are padded are {padded}.")
+        raise UsageError(f"pad names {unknown[0]!r}; the padded inputs are {padded}.")
     for leaf in places:
         value = by_input.get(paths[leaf], 0)
         dtype = leaves[leaf].dtype
@@ -190,7 +190,7 @@ def _following(
             if rest or scale < 0:
                 raise UsageError(
                     f"Dimension {index} of output {leaf} is {large} for {name} {size} and {small} "
-                    f"for {other}: results of a padded request cannot be cut out of it."
+                    f"for {other}, so padded results cannot be cut."
                 )
             if scale:
                 yield BucketedDim(leaf, index, name, scale, large - scale * size)
@@ -201,14 +201,14 @@ def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
     for what, dims in (("input", bucketing.inputs), ("output", bucketing.outputs)):
         if any(dim.offset for dim in dims if dim.name == bucketing.split):
             raise UsageError(
-                f"An {what} has a size of {bucketing.split} plus a number: it cannot be split."
+                f"An {what} has a size of {bucketing.split} plus a constant, so it cannot be split."
             )
     joined = {dim.leaf for dim in bucketing.outputs if dim.name == bucketing.split}
     whole = [leaf for leaf, value in enumerate(outputs) if value is not None and leaf not in joined]
     if whole:
         raise UsageError(
-            f"Output {whole[0]} has no dimension that follows {bucketing.split}: what several "
-            "parts of a request give cannot be joined. Leave split out."
+            f"No dimension of output {whole[0]} follows {bucketing.split}, so the results of split "
+            "requests cannot be joined. Leave split out."
         )
 
 

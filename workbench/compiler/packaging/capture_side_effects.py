@@ -36,11 +36,11 @@ _FLAGS = ("train", "training")
 _CHANGES = frozenset(
     ("append", "extend", "insert", "add", "update", "pop", "remove", "clear", "setdefault")
 )
-_TRAIN_REASON = "the model is in train mode, and a package is compiled for inference"
-_TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to go on training"
+_TRAIN_REASON = "the model is in train mode, but a package is compiled for inference"
+_TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to continue training"
 _FROZEN = (
-    "the line changes a Python value that the program reads: there is no Python in a package, so "
-    "the value of the capture would be used for ever"
+    "the line changes a Python value that the program reads; a package has no Python, so the value "
+    "at capture would stay"
 )
 
 Export = Callable[[], Any]
@@ -70,9 +70,9 @@ def check_train_mode(module: torch.nn.Module, title: str, program: Any, export: 
     with enter_eval_mode(module):
         other = export()
     if _text(other) != _text(program):
-        more = f"{_TRAIN_REASON}: its program is another one in eval mode"
+        more = f"{_TRAIN_REASON}: its program differs in eval mode"
         raise CaptureError(explain_refusal(title, [], more, _TRAIN_CURE))
-    return "the model was packaged in train mode, in which its program is that of eval mode"
+    return "the model was packaged in train mode; its program is the same in eval mode"
 
 
 def check_program_mode(title: str, program: Any) -> None:
@@ -153,7 +153,7 @@ def check_side_effects(
     check_written(title, program)
     outer = list(_outer_effects(module))
     lost = [
-        f"{name} is not kept up by the package: {line or 'line unknown'}"
+        f"{name} is not updated by the package: {line or 'line unknown'}"
         for name, line in lines.items()
         if name.startswith("self.") or not outer
     ]
@@ -254,7 +254,7 @@ def _outer_effects(module: torch.nn.Module) -> Iterator[str]:
 
 
 def _effect(node: ast.AST, scope: Mapping[str, Any]) -> str:
-    outside = "a variable outside of the model is not kept up by the package"
+    outside = "a variable outside the model is not updated by the package"
     if isinstance(node, ast.Global | ast.Nonlocal):
         return outside
     if not isinstance(node, ast.Call):
@@ -270,11 +270,11 @@ def _effect(node: ast.AST, scope: Mapping[str, Any]) -> str:
 
 KEEP = (
     "keep the value in a tensor: self.register_buffer('name', torch.zeros(())) and "
-    "self.name.add_(1), which a package carries on; or take it as an input"
+    "self.name.add_(1), which a package updates; or take it as an input"
 )
 _UNKEPT = (
-    "the line writes into a tensor that is no buffer of the model, and that the program reads: a "
-    "package keeps up buffers alone, so the value of the capture would be used for ever"
+    "the line writes to a tensor that is not a buffer; a package updates only buffers, so the "
+    "program would read the value at capture"
 )
 _STATISTICS = ("running_mean", "running_var")  # torch's schemas of batch norm leave the writes out
 _STATISTICS_FLAGS = ("train", "training", "use_input_stats")

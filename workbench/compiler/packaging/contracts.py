@@ -251,7 +251,7 @@ def check_example(subject: Exportable, program: Any) -> None:
     if problems:
         raise UsageError(
             f"The example inputs do not fit the exported program of {subject.title}:\n"
-            f"{list_problems(problems)}\nGive inputs that fit, or leave args out to take its own."
+            f"{list_problems(problems)}\nPass inputs that fit, or leave args out to use its own."
         )
 
 
@@ -300,8 +300,8 @@ def _output(argument: Any, values: dict[str, Any], path: str, names: Names) -> P
         return PackagedOutput("", (), _SYMBOLIC[type(value)])
     if type(value) not in _CONSTANT:
         raise CaptureError(
-            f"{path} is the {type(value).__name__} {value!r:.60}: a library returns tensors, whole "
-            "numbers and None. Return it from the code that calls the package."
+            f"{path} is the {type(value).__name__} {value!r:.60}, but a library returns only "
+            "tensors, whole numbers and None. Return it from the code that calls the package."
         )
     return PackagedOutput("", (), type(value).__name__)
 
@@ -318,9 +318,9 @@ def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
     if memory.shared:
         first, second = (memory.names[place] for place in memory.shared[0].pair)
         raise CaptureError(
-            f"{first} and {second} share memory, and the code writes into its inputs: AOTInductor "
-            "compiles no library for that. Pass example inputs that are apart (.clone()), or "
-            "compile with wb.aot_compile, which takes them."
+            f"{first} and {second} share memory, and the code writes to its inputs, which "
+            "AOTInductor does not support. Pass separate example inputs (.clone()), or compile "
+            "with wb.aot_compile, which supports them."
         )
     return memory
 

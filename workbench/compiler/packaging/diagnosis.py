@@ -31,27 +31,29 @@ _NOISE = re.compile(
     r"|For more information about this error, see: \S+)",
     re.DOTALL,
 )
-_NUMPY = "stay within torch: its operators take the place of NumPy's"
+_NUMPY = "use torch operators instead of NumPy"
 _UNKNOWN = re.compile(r"(?:Found|Unsupported input type) <class '(.+?)'>")
 _NO_PYTREE = "a {} is part of the {}, and torch.export does not know which tensors are in it"
 _PYTREE = (
-    "tell torch before packaging: torch.export.register_dataclass(TheClass) for a dataclass, "
-    "torch.utils._pytree.register_pytree_node(TheClass, flatten, unflatten) for another class; "
-    "or use a tuple, a list or a dict in its place"
+    "register a dataclass with torch.export.register_dataclass(TheClass) before packaging, another "
+    "class with torch.utils._pytree.register_pytree_node(TheClass, flatten, unflatten), or use a "
+    "tuple, list or dict instead"
 )
 _OTHER = (
-    "call the model itself with the same inputs to see whether it works; if it does, rewrite the "
-    "line with torch's own operators, or wrap its function as an operator with "
-    "torch.library.custom_op"
+    "call the model itself with the same inputs; if that works, rewrite the line with torch "
+    "operators, or make it a torch.library.custom_op"
 )
-_NO_FIX = "use Dim.AUTO there, which keeps what the code allows, or change the code"
+_NO_FIX = (
+    "use Dim.AUTO there, which keeps the dimension as dynamic as the code allows, or change the "
+    "code"
+)
 _UNFUNCTIONAL = ("mutating a non-functional tensor", "to have an entirely functional graph")
 _ORIGINAL = re.compile(r'File "([^"]+)", line (\d+), in ')
 _OF_CONSTANT = (
-    "the line writes in place into a copy of a tensor that is no buffer of the model, which "
+    "the line writes in place to a copy of a tensor that is not a buffer of the model, which "
     "AOTInductor cannot compile",
     "make it a buffer, self.register_buffer('name', tensor), and copy that; or compute a new "
-    "tensor in place of the write, such as x = x * 3",
+    "tensor instead of writing, such as x = x * 3",
 )
 
 
@@ -95,15 +97,15 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
     cause = error.__cause__ or error
     words = _first_lines(describe_error(cause), most=6)
     return CaptureError(
-        f"{title} was captured, but AOTInductor cannot compile it: {words}\n"
-        "  error.report holds every step until then. If wb.aot_compile takes the same call, save "
-        "that instead; else rewrite the line, or leave it out of the packaged model."
+        f"{title} was captured, but AOTInductor cannot compile it: {words}\n  error.report holds "
+        "every step until then. If wb.aot_compile takes the same call, save that instead. "
+        "Otherwise rewrite the line, or leave it out of the packaged model."
     )
 
 
 def explain_refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
     """The message of a refused export."""
-    places = [f"  at {line}" for line in lines] or ["  (torch keeps no line of yours for it)"]
+    places = [f"  at {line}" for line in lines] or ["  (torch reports no line of your code for it)"]
     parts = [f"{title} cannot be exported.", *places, f"  Reason: {reason}.", f"  Cure: {cure}."]
     return "\n".join(parts)
 
@@ -132,7 +134,7 @@ def _violated(title: str, words: str, sizes: SizeSymbols, guarded: Sequence[str]
     suggested = [line.strip() for line in fixes.splitlines() if line.strip()]
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
-        cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
+        cure = "use an example input of size 2 or more there: torch specializes 0 and 1"
     conditions = dims.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
     return "\n".join([f"{dims.HEAD}{title}:", *conditions, *places, f"  Cure: {cure}."])
 

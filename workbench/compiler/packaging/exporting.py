@@ -99,8 +99,8 @@ def check_exportable(request: ModelRequest) -> Exportable:
 def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
     if request.dynamic_shapes is not None:
         raise UsageError(
-            "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
-            "when it was exported. Leave it out, or package the module itself."
+            "dynamic_shapes cannot be given for an exported program, because its export declared "
+            "the dimensions. Leave it out, or package the module itself."
         )
     kwargs = package_request.check_nesting(program, tuple(request.args), request.kwargs)
     request = replace(request, kwargs=kwargs)
@@ -115,8 +115,8 @@ def _module(model: Any) -> tuple[torch.nn.Module, str]:
         return callee.module, callee.name
     if callee.receiver:
         raise UsageError(
-            f"{callee.name} is a {callee.kind}: torch.export takes a module or a plain function. "
-            "Pass the module itself, or a function that calls it."
+            f"{callee.name} is a {callee.kind}, but torch.export takes a module or a plain "
+            "function. Pass the module itself, or a function that calls it."
         )
     return _as_module(callee.entry, callee.name), callee.name
 

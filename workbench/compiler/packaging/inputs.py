@@ -130,10 +130,10 @@ def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, i
 def explain_no_number(path: Path, value: Any) -> str:
     """Why a package takes no Python number that varies."""
     return (
-        f"{path} is a Python {type(value).__name__} that is declared dynamic, and the library of a "
-        "package takes tensors only. Pass it as a tensor (torch.tensor(value), and .item() inside "
-        f"where a size is made of it), or leave {path} out of dynamic_shapes to compile for "
-        f"{value!r}; wb.aot_compile takes ints that vary."
+        f"{path} is a Python {type(value).__name__} declared dynamic, but a package library takes "
+        "only tensors. Pass it as a tensor (torch.tensor(value), and .item() where a size needs "
+        f"it), or leave {path} out of dynamic_shapes to compile for {value!r}; wb.aot_compile "
+        "takes ints that vary."
     )
 
 

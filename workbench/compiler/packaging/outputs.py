@@ -69,8 +69,8 @@ class DataClasses:
         for kind in dict.fromkeys(self.found.values()):
             if "." in kind.__qualname__:
                 yield (
-                    f"the output {kind.__qualname__} comes back as a dict: it is no class of a "
-                    "module, which a package could import"
+                    f"the output {kind.__qualname__} comes back as a dict: its class is not in a "
+                    "module that a package could import"
                 )
 
 

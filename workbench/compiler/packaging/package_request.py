@@ -52,8 +52,8 @@ class ModelRequest:
         check_args(self.args, self.kwargs)
         if not _NAME.fullmatch(self.name):
             raise UsageError(
-                f"The model name {self.name!r} cannot be the name of a folder in the package: use "
-                "up to 64 letters, digits, '_', '.' and '-'."
+                f"The model name {self.name!r} cannot be a folder name in the package: use up to "
+                "64 letters, digits, '_', '.' and '-'."
             )
         check_mapping("options", self.options, "{'max_autotune': True}")
         require_one_of("weights", self.weights, WEIGHTS)
@@ -102,7 +102,7 @@ def read_requests(
         raise UsageError("model is an empty mapping: name at least one model.")
     odd = next((name for name in names if not isinstance(name, str) or not name), None)
     if odd is not None:
-        raise UsageError(f"model has the name {odd!r}: name each model by a text.")
+        raise UsageError(f"model has the name {odd!r}: expected a str for each model.")
     needed = [name for name in names if not isinstance(model[name], ExportedProgram)]
     inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)
@@ -132,8 +132,8 @@ def request_as_variant(requests: Sequence[ModelRequest], variant: str) -> ModelR
     if len(requests) != 1:
         names = ", ".join(request.name for request in requests)
         raise UsageError(
-            f"variant={variant!r} is one of one model, and these are several ({names}): package "
-            "each in a file of its own."
+            f"variant={variant!r} needs a single model, but several are given ({names}). Package "
+            "each in its own file."
         )
     return replace(requests[0], name=variant)
 
@@ -144,8 +144,8 @@ def _for_each(
     by_name = {} if value is None else value
     if not isinstance(by_name, Mapping):
         raise UsageError(
-            f"With several models, {what} is a mapping by model name ({', '.join(names)}); this is "
-            f"a {type(value).__name__}."
+            f"With several models, {what} must be a mapping by model name ({', '.join(names)}), "
+            f"got {type(value).__name__}."
         )
     unknown = [key for key in by_name if key not in names]
     missing = [name for name in required if name not in by_name]
@@ -164,8 +164,8 @@ def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> An
 def write_repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (
-        f"{path} is a package: example inputs are no part of it, so it cannot be made again from "
-        "the file alone. "
+        f"{path} is a package without example inputs, so it cannot be made again from the file "
+        "alone. "
     )
     manifest = package.manifest
     if manifest is None:
@@ -195,8 +195,8 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 
 
 EXPORTED = (
-    "packaged from an exported program, which is all that is known: what its export froze "
-    "(attributes, values read from outside) is part of it"
+    "packaged from an exported program, whose frozen attributes and outside values are part of it; "
+    "nothing else is known of its source"
 )
 
 
@@ -218,12 +218,12 @@ def choose_example(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         return args, kwargs
     if not isinstance(model, ExportedProgram):
         raise UsageError(
-            "args is missing: give a tuple of example inputs, such as (x,). Only an exported "
-            "program brings its own."
+            "args is missing: pass a tuple of example inputs, such as (x,). Only an exported "
+            "program has its own."
         )
     if kwargs or model.example_inputs is None:
         why = "only kwargs are given" if kwargs else "the exported program holds none"
-        raise UsageError(f"args is missing ({why}): give all example inputs, such as (x,).")
+        raise UsageError(f"args is missing ({why}): pass all example inputs, such as (x,).")
     positional, named = model.example_inputs
     return tuple(positional), dict(named)
 
@@ -238,9 +238,9 @@ def check_nesting(
     _, actual = tp.TREE_FLATTEN.get()((args, dict(ordered)))
     if actual != expected:
         raise UsageError(
-            "The example inputs are nested in another way than those that the program was "
-            f"exported with:\n  program: {_text(expected)}\n  given:   {_text(actual)}\nGive them "
-            "by position and by name as in its export, or leave args out to take the program's own."
+            "The example inputs are nested differently than in the export:\n  program: "
+            f"{_text(expected)}\n  given:   {_text(actual)}\nPass them as in the export, or leave "
+            "args out to use the program's own."
         )
     return dict(ordered)
 

@@ -26,16 +26,15 @@ from workbench.errors import ArtifactError
 _SAFE = 2  # the least size that torch does not take for impossible
 _FURTHEST = 4096  # up to here a size is looked for that breaks an assumption
 _WRONG = (
-    "calls are refused unless {}: torch supposed so while it chose kernels for the example, and "
-    "the compiled code is wrong elsewhere; give an example of another size"
+    "calls are refused unless {}, which torch assumed when it chose kernels; elsewhere the "
+    "compiled code is wrong, so give an example of another size"
 )
 _UNTRIED = (
-    "calls are refused unless {}: torch supposed so while it compiled for the example, and whether "
-    "the code is right for other sizes cannot be tried without the GPU; give an example of such a "
-    "size, or package on a machine that has the GPU, where it is tried"
+    "calls are refused unless {}, which torch assumed for the example; give an example of another "
+    "size, or package on a machine with the GPU, which can test other sizes"
 )
-_DEMANDED = "calls are refused unless {}: the model itself takes no other size"
-_MULTIPLE = "; declare {} * Dim('k') in place of {} to say so"
+_DEMANDED = "calls are refused unless {}: the model itself supports no other size"
+_MULTIPLE = "; declare {} * Dim('k') instead of {} to state this"
 _STEPS = 64  # up to here a number is looked for whose multiples are what the model takes
 
 

@@ -128,9 +128,11 @@ def _check_path(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
     target = Path(check_file_path(path))
     if target.suffix != ".pt2":
-        raise UsageError(f"path is {str(target)!r}: the name of a package ends in .pt2.")
+        raise UsageError(f"path is {str(target)!r}: the name of a package must end in .pt2.")
     if not target.parent.is_dir():
-        raise ArtifactError(f"Cannot write {target}: {target.parent} is no folder. Make it first.")
+        raise ArtifactError(
+            f"Cannot write {target}: {target.parent} is not a folder. Make it first."
+        )
     return target
 
 
@@ -195,14 +197,14 @@ def _others(target: Path, name: str, folder: Path, store: TrustStore) -> Iterato
         manifest = None if package is None else package.manifest
         if package is None or manifest is None or not manifest.are_variants:
             raise UsageError(
-                f"{target} is there and holds no variants: choose another path, or make each "
+                f"{target} exists and holds no variants. Choose another path, or make every "
                 "variant with variant=…, the first one too."
             )
         check_trust(str(target), opened.digest, trust=False, store=store, manifest=manifest)
         if len(manifest.signatures) > 1:
             warnings.warn(
-                f"{target} was signed by a team: what it holds is another content now, which "
-                "wb.sign signs.",
+                f"{target} was signed by a team, but its content has changed; sign it again with "
+                "wb.sign.",
                 stacklevel=2,
             )
         models = tuple(model for model in manifest.models if model.name != name)
@@ -224,8 +226,8 @@ def _check_alike(model: PackagedModel, other: PackagedModel, target: Path) -> No
         if new != old:
             details = f": {list(new)} and {list(old)}" if isinstance(new, tuple) else ""
             raise UsageError(
-                f"{model.name!r} has other {what} than the variant {other.name!r} of {target}"
-                f"{details}. Variants are one model: write another into a file of its own."
+                f"{model.name!r} has other {what} than the variant {other.name!r} of "
+                f"{target}{details}. Variants share one model: write another model to its own file."
             )
 
 
@@ -344,8 +346,8 @@ def _list_custom_operators(module: torch.nn.Module) -> Iterator[str]:
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
     "CUDA graphs (mode='reduce-overhead', triton.cudagraphs) have no effect in a package: Python "
-    "records them when it runs a program, and a package's library starts its kernels itself. It is "
-    "compiled as without"
+    "records them at run time, but a package's library launches its kernels itself. It is compiled "
+    "as without"
 )
 _OPERATORS = (
     "it calls {}, which is not in the file: register custom operators wherever it is loaded "
@@ -451,7 +453,7 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
     run.notes += notes
-    run.notes += [f"torch assumes {guard}, which no check holds" for guard in contract.unsaid]
+    run.notes += [f"torch assumes {guard}, which no check covers" for guard in contract.unsaid]
     return contract
 
 

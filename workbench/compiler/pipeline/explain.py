@@ -32,17 +32,17 @@ from workbench.tasks.live_action import LiveAction
 _TRIES_IN_LOOP = 10
 _OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time
 _ENDED = (
-    "the run ended where torch.cond or its like was not captured; breaks after it are not listed"
+    "the run ended at a torch.cond (or similar) that was not captured; later breaks are not listed"
 )
 _FIRST = (
-    "Only a first call meets it: a second one with the same inputs did not. Call the function once "
-    "before it is compiled."
+    "Only a first call breaks here; a second call with the same inputs did not. Call the function "
+    "once before compiling it."
 )
 _NO_SECOND = (
-    "the function takes no second call with the same inputs, so it is not known which breaks a "
-    "first call only meets"
+    "the function accepts no second call with the same inputs, so breaks of a first call only "
+    "cannot be identified"
 )
-NOT_LOWERED = "captured and traced, Inductor was not run"
+NOT_LOWERED = "captured and traced; Inductor was not run"
 _TRACED = "aot_eager_decomp_partition"
 _FELL_BACK = "Backend compiler exception"
 _EXPECTED = (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED, tp.SKIPPED_FRAME)
@@ -65,7 +65,7 @@ class Explanation(LiveOnly):
     recipe: Any = field(default=None, repr=False, compare=False)
     live_actions: tuple[LiveAction, ...] = field(default=(), repr=False, compare=False)
 
-    instead: ClassVar[str] = "Write its record with .report.save(path)."
+    instead: ClassVar[str] = "Save its report with .report.save(path)."
 
     def __deepcopy__(self, memo: Any) -> Explanation:
         """Itself: nothing in it changes."""
@@ -327,8 +327,8 @@ def _look_further(
             _Capture(further).run_again(target, args, kwargs)
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
-            "the second run, which looks past breaks in a loop or a try, ended with "
-            f"{describe_error(error)}; breaks after that point are not listed",
+            "the second run, which continues past breaks in a loop or a try, ended with "
+            f"{describe_error(error)}; later breaks are not listed",
         )
     recorder.breaks.add(further.breaks)
     return notes

@@ -31,8 +31,8 @@ from workbench.errors import CaptureError, RefusedCall, describe_error
 
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
-    "torch captures torch.autograd.grad and backward() when it is asked to: compile inside `with "
-    "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files need nothing of it."
+    "torch captures torch.autograd.grad and backward() only on request: compile inside `with "
+    "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files do not need it."
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 _COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILINE)
@@ -40,9 +40,9 @@ _COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILI
 _DAMAGED = re.compile(r"(/\S+\.so): (file too short|invalid ELF header)")
 _KEPT = 6  # lines of a message at either end
 _EVERY_BREAK = (
-    "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
-    "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
-    "[args]) saves it with its breaks, on the CPU."
+    "%aot_explain or workbench.explain(fn, args) runs the function and lists every break. To try "
+    "fixes on a copy, use workbench.rehearse(fn, args). To save it with its breaks on the CPU, use "
+    "workbench.variants(fn, [args])."
 )
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
@@ -52,8 +52,7 @@ def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:
     if damaged := _DAMAGED.search(str(error)):
         return CaptureError(
             f"Compiling {name} failed: {damaged[1]}, a library in torch's cache, is damaged "
-            f"({damaged[2]}). A compilation that was killed while it wrote leaves such a file: "
-            "delete it and compile again."
+            f"({damaged[2]}). A killed compilation leaves such a file: delete it and recompile."
         )
     shared, named = recorder.places.shared, recorder.sizes.named
     if own := explain_own_error(str(getattr(error, "msg", error))):
@@ -77,7 +76,7 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
     if "does not implement SerializableCallable" in words:
         kind = _RETURNED.search(words)
         return (
-            f"What the backend made of {name}{f', a {kind[1]},' if kind else ''} cannot be saved: "
+            f"The backend's result for {name}{f', a {kind[1]},' if kind else ''} cannot be saved: "
             "it does not implement SerializableCallable. Return an object with "
             "serialize_compile_artifacts and deserialize_compile_artifacts, or use "
             "backend='inductor', 'aot_eager' or 'eager'."
@@ -86,26 +85,25 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
         return dims.explained(name, words, {s.place: s.line for s in sizes.fixed()})
     if _NO_GRAPH.search(words):
         return (
-            f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
+            f"{name} computes no tensor, so there is nothing to compile. Call it in eager, or "
             "compile a function that returns or changes a tensor."
         )
     if "expected OutputCode, got" in words:
         return (
-            f"torch {torch.__version__} cannot keep what this backend made of {name}: compile with "
-            "backend='inductor' or 'eager', or take torch 2.12 or newer."
+            f"torch {torch.__version__} cannot store this backend's result for {name}. Compile "
+            "with backend='inductor' or 'eager', or use torch 2.12 or newer."
         )
     if "parametrize.Parametrized" in words:
         return (
-            f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), and this "
-            "backend keeps its class, which is made while the program runs, in what it saves. "
-            "Compile with backend='inductor', which does not."
+            f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), whose "
+            "class is created at run time, and this backend saves that class. Compile with "
+            "backend='inductor', which does not."
         )
     if spaced := _folder_with_space(words):
         return (
-            f"Compiling {name} failed: the folder of torch's cache, {spaced!r}, has a space in its "
-            "path, and torch's command for the C++ compiler has no quotes. Name another in "
-            "TORCHINDUCTOR_CACHE_DIR before the first compilation (or in TMPDIR, under which torch "
-            "puts it)."
+            f"Compiling {name} failed: torch does not quote its cache folder {spaced!r}, which has "
+            "a space, in the C++ compiler command. Set TORCHINDUCTOR_CACHE_DIR (or TMPDIR, which "
+            "contains it) to another folder before the first compilation."
         )
     return _other(error, words, name, recorder)
 
@@ -114,9 +112,9 @@ def _other(error: Exception, words: str, name: str, recorder: Recorder) -> str:
     """What nobody foresaw."""
     named = recorder.sizes.named
     return (
-        f"Compiling {name} failed: {named(_excerpt(_said(error, words)))}\n"
-        "error.report holds every step until then. Compile with backend='eager' to see whether "
-        "the capture or the code generation is to blame."
+        f"Compiling {name} failed: {named(_excerpt(_said(error, words)))}\nerror.report holds "
+        "every step until then. Compile with backend='eager' to see whether the capture or the "
+        "code generation fails."
     )
 
 

@@ -34,7 +34,7 @@ def merge_options(
     if backend != "inductor":
         if options or mode not in (None, "default"):
             raise UsageError(
-                f"backend {backend!r} takes no mode and no options; they configure 'inductor'. "
+                f"backend {backend!r} takes no mode and no options, which configure 'inductor'. "
                 "Leave them out or compile with backend='inductor'."
             )
         return {}, ()
@@ -56,8 +56,8 @@ def check_freezing(options: Mapping[str, Any], *, grad: bool) -> tuple[str, ...]
     if grad:
         return ("option freezing has no effect while gradients are recorded",)
     raise UsageError(
-        "option 'freezing' puts the weights into what torch compiles as a function that cannot be "
-        "saved. Leave it out, or use wb.package(…, options={'freezing': True})."
+        "option 'freezing' puts the weights into the compiled code, which then cannot be saved. "
+        "Leave it out, or use wb.package(…, options={'freezing': True})."
     )
 
 

@@ -329,9 +329,9 @@ def _plan(
     stored = sorted({i.argval for i in instructions if i.opname == "STORE_GLOBAL"})
     if stored:  # the code has globals of its own, where the new value would be lost
         raise CaptureError(
-            f"{run.callee.name} gives a new value to the global {', '.join(stored)}, which "
-            "compiled code does not keep up. Return the value, or keep it in a buffer or an "
-            "attribute of a module, or in a dict that is changed in place."
+            f"{run.callee.name} assigns to the global {', '.join(stored)}, which compiled code "
+            "does not update. Return the value, or keep it in a buffer, a module attribute, or a "
+            "dict that is changed in place."
         )
     live = {name for name in loaded if name in env.used_globals} | run.decisions.guarded_globals
     live = {name for name in live if name in function.__globals__}
@@ -457,7 +457,7 @@ def find_missing_variables(entries: Sequence[Any], places: Places) -> Iterator[M
         yield {
             "name": f"G['os'].environ[{key!r}]",
             "kind": "ENVIRONMENT",
-            "why": "torch has no guard on a variable of the environment that is not set",
+            "why": "torch has no guard for an environment variable that is not set",
             "frozen": "not set",
             "place": f"os.environ[{key!r}]",
         }

@@ -125,5 +125,5 @@ def keep_blocks_apart(blocks: Sequence[tuple[str, str]]) -> Iterator[Mapping[str
         edges.install(patches)
         if patches.missing:
             why = next(iter(patches.missing.values()))
-            raise UsageError(f"Blocks of fully_shard cannot be kept apart: {why}.")
+            raise UsageError(f"fully_shard blocks cannot be kept separate: {why}.")
         yield edges.found

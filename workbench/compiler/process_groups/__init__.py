@@ -1,6 +1,6 @@
 """The process groups of this process, real or fake, here and in a worker."""
 
 DOORS = {
-    "cluster": "The rank of this process and its groups, and being that rank elsewhere.",
+    "cluster": "The rank and groups of this process, reproduced in another process.",
 }
 """What other rooms import of this one."""

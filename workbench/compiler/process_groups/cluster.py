@@ -147,9 +147,9 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
         process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), MESH, cluster.mesh)
         if (name := tp.DISTRIBUTED_WORLD.get().pg_names[dist.group.WORLD]) != cluster.world:
             raise CaptureError(
-                f"The process group of all ranks is called {cluster.world!r} here and {name!r} in "
-                "the process that compiles, which torch writes into the code. Set the process "
-                "group up once, with torch.distributed.init_process_group or wb.virtual_cluster."
+                f"The group of all ranks is called {cluster.world!r} here and {name!r} in the "
+                "compile process, and torch writes that name into the code. Create the group once, "
+                "with torch.distributed.init_process_group or wb.virtual_cluster."
             )
         for group in cluster.groups:
             _join(group, cluster.rank, store)
@@ -210,8 +210,8 @@ def refuse_hooks(name: str, module: Any) -> None:
     ddp: Any = getattr(sys.modules.get("torch.nn.parallel"), "DistributedDataParallel", None)
     if inner := next((path for path, part in parts if ddp and isinstance(part, ddp)), None):
         raise UsageError(
-            f"{inner} is a DistributedDataParallel inside of {name}: torch captures none of its "
-            "hooks. Wrap the whole module in it, or compile the module that is in it."
+            f"{inner} is a DistributedDataParallel inside {name}, and torch captures none of its "
+            "hooks. Wrap the whole module in it, or compile the module that it wraps."
         )
     refuse_shards(name, module)
 
@@ -227,15 +227,15 @@ def refuse_shards(name: str, module: Any) -> None:
         where = "The module" if isinstance(module, first) else flat
         raise UsageError(
             f"{where} is a FullyShardedDataParallel (FSDP1), which gathers flat parameters in "
-            "hooks: torch captures none of them. Shard the model with fully_shard (FSDP2) and "
+            "hooks that torch does not capture. Shard the model with fully_shard (FSDP2) and "
             "compile it for a virtual GPU, or compile the module before it is wrapped."
         )
     kind = getattr(fsdp, "FSDPModule", None)
     if sharded := next((path for path, part in parts if kind and isinstance(part, kind)), None):
         raise UsageError(
-            f"{sharded} was sharded by fully_shard, which gathers parameters in hooks around its "
-            "calls: torch captures none of them, so there is no graph of the whole. Compile it "
-            "with aot_compile for a virtual GPU, such as target='h100', beside its process groups: "
-            "what the hooks send is listed. Or compile the module without it, or shard its "
-            "parameters as DTensors by a parametrisation, whose collectives are in the graph."
+            f"{sharded} was sharded by fully_shard, which gathers parameters in hooks that torch "
+            "does not capture in one graph. Compile it with aot_compile for a virtual GPU, such as "
+            "target='h100', with its process groups set up; the communication of the hooks is then "
+            "listed. Or compile the module without it, or use SimpleFSDP (DTensor parameters by "
+            "parametrization), whose collectives are in the graph."
         )

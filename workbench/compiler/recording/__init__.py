@@ -2,7 +2,7 @@
 
 DOORS = {
     "graph_breaks": "Graph breaks and recompilations, each on the innermost user line.",
-    "recorder": "Everything that torch does inside of a `with`, as a report.",
-    "runtime_estimators": "What torch's partitioner, and its overlap passes, ask for times.",
+    "recorder": "Everything that torch does inside a `with`, as a report.",
+    "runtime_estimators": "The runtime estimators of torch's partitioner and overlap passes.",
 }
 """What other rooms import of this one."""

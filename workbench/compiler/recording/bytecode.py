@@ -20,7 +20,7 @@ from workbench.compiler.sources.sources import Places
 from workbench.report import Bytecode, Table, Texts, TextWriter
 from workbench.report.wbr_file import Lazy
 
-_INSTALL = "depyf writes bytecode as Python: pip install 'aot-workbench[decompile]'"
+_INSTALL = "depyf decompiles bytecode to Python: pip install 'aot-workbench[decompile]'"
 _STOPPED = re.compile(r"opname='(\w+)'")
 _TEMPORARY = re.compile(r"\b__temp_\d+\b")
 _NAMES = {"<lambda>": "lambda_", "<module>": "module_"}
@@ -42,7 +42,7 @@ def decompiled(code: CodeType) -> tuple[str | None, str | None]:
     if here > NEWEST_READ:
         return (
             None,
-            f"depyf {depyf.__version__} does not read bytecode of Python {here[0]}.{here[1]}",
+            f"depyf {depyf.__version__} does not support bytecode of Python {here[0]}.{here[1]}",
         )
     # past the method's cache, which would keep every code object for good
     write = depyf.Decompiler.decompile.__wrapped__
@@ -52,9 +52,9 @@ def decompiled(code: CodeType) -> tuple[str | None, str | None]:
     except depyf.decompiler.DecompilationError as error:
         stopped = _STOPPED.search(str(error))
         where = f"at {stopped[1]}" if stopped else f"there: {error}"
-        return None, f"depyf {depyf.__version__} does not write this as Python; it stopped {where}"
+        return None, f"depyf {depyf.__version__} cannot decompile this; it stopped {where}"
     except SyntaxError:
-        return None, f"what depyf {depyf.__version__} wrote of this is no Python"
+        return None, f"depyf {depyf.__version__} decompiled this to invalid Python"
 
 
 def _depyf() -> ModuleType | str:

@@ -28,7 +28,7 @@ _NAMES = {
     "default_dtype": "default dtype",
     "cuda_matmul_settings": "precision of products",
     "deterministic_algorithms_settings": "deterministic algorithms",
-    "user_defined_triton_source": "Triton kernels of the user",
+    "user_defined_triton_source": "user-written Triton kernels",
     "cache_key_tag": "tag of the cache",
 }
 _LINE = re.compile(r"\[(\w+)\] (\w+?)(?:\[([^\]]*)\])?: (.*)", re.DOTALL)
@@ -187,7 +187,7 @@ def _values(tensor: torch.Tensor) -> str:
 
 PANE = "cache"
 PARTS = "cache_parts"
-_WITHHELD = "found, not used: capture='full' runs every step so that it is seen"
+_WITHHELD = "found but not used: capture='full' runs every step to record it"
 _SEEN_DIRECTLY = ("aotautograd_cache_hit", "aotautograd_cache_miss")
 
 
@@ -221,7 +221,7 @@ class CacheRecorder:
             # An entry of a dynamic compilation is found for fixed sizes too and its guards ask for
             # sizes that are not there; torch takes that for a miss, but not while it saves.
             except Exception as error:
-                why = f"an entry cannot be used: {type(error).__name__}: {error}"
+                why = f"an entry cannot be used ({type(error).__name__}): {error}"
                 self.rows.append(CacheEvent("AOTAutograd cache", "miss", key, why))
                 return None
             withheld = entry is not None and self._is_bypassed

@@ -142,10 +142,10 @@ class DecisionRecorder:
 def _explain_unfused(group: str) -> str:
     """Why async TP did not fuse a collective with a product: torch says nothing of it."""
     if not torch.distributed.is_nccl_available():
-        return "this build of torch has no NCCL, without which async TP fuses nothing"
+        return "this torch build has no NCCL, which async TP needs"
     if not tp.HAS_SYMMETRIC_MEMORY.get()(group):
         return "its group has no symmetric memory"
-    return "no product stands next to it as async TP wants it"
+    return "it has no adjacent matmul of the form that async TP needs"
 
 
 def read_moves(

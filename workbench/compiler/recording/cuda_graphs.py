@@ -19,8 +19,8 @@ from workbench.report.machine_rows import CudaGraphPart
 PANE = "cuda_graphs"
 RECORDED, SKIPPED, DEPENDS = "recorded", "skipped", "depends"
 _WRITES = (
-    "mutated inputs: torch decides at every call, and records only what writes to memory that is "
-    "another CUDA graph's"
+    "mutated inputs: torch decides at every call, and records only if they are in another CUDA "
+    "graph's memory"
 )
 _SIZES = "one CUDA graph for each combination of sizes"
 LineId = Callable[[str, int], str | None]

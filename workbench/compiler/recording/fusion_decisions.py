@@ -14,7 +14,7 @@ from workbench.report import FusionPair
 
 PANE = "fusion"
 FUSED, LEGAL, REJECTED, POSTPONED = "fused", "legal", "rejected", "postponed"
-_SILENT = "the backend cannot fuse them and does not say why"
+_SILENT = "the backend cannot fuse them and gives no reason"
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class FusionRecorder:
     def _on_speedup(self, result: Any, scheduler: Any, a: Any, b: Any, *args: Any) -> None:
         if getattr(result, "should_fuse", True) is False:
             pair = self._pair(a, b)
-            pair.reason = pair.reason or "measured: not faster when fused"
+            pair.reason = pair.reason or "benchmarked: not faster when fused"
 
     def _on_fused(self, result: Any, scheduler: Any, a: Any, b: Any, *args: Any) -> None:
         pair = self._pair(a, b)

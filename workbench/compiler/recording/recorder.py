@@ -66,8 +66,8 @@ _LOST_BY_HITS = (
     "saved_reasons",
 )
 _NO_LINES = (
-    "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
-    "go by the module path, or call it in a function or module of yours"
+    "torch keeps no lines for a module with a built-in forward, such as a bare nn.Sequential; use "
+    "the module path, or call it from your own code"
 )
 _PANES = (
     *("trace", "phases", "graphs", "passes", "breaks", "guards", "lowerings", "scheduler_nodes"),

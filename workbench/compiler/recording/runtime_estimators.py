@@ -91,7 +91,7 @@ class OverlapEstimator:
         self._spec = list_known_gpus()[gpu]
         links = find_links(self._spec, cluster.facts)
         if isinstance(links, str):
-            raise UsageError(f"What collectives take is not known: {links}.")
+            raise UsageError(f"Collective times are unknown: {links}.")
         # what it decides by is a part of what is pickled: caches of torch tell clusters apart
         self._links, self._groups = links, _count_groups(cluster)
 

@@ -16,7 +16,7 @@ PANE = "saved_reasons"
 _SOURCE = "source"
 _FORBIDDEN = "cannot recompute"
 _INPUT = ("primal input", "forward RNG seed")
-_BY_HEURISTIC = "it is used far apart, or ends a long chain of operators that fuse"
+_BY_HEURISTIC = "its uses are far apart, or it ends a long chain of operators that fuse"
 
 
 class SavedReasonRecorder:
@@ -67,18 +67,18 @@ class SavedReasonRecorder:
 def _why(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> str:
     """Torch's reason for a node, or for what it would have to be computed again from."""
     if node.op == "placeholder":
-        return "given: it lives anyhow"
+        return "given: it is live anyway"
     if node.name in forbidden:
-        return f"not computed again: {forbidden[node.name]}"
+        return f"not recomputed: {forbidden[node.name]}"
     behind = _behind(node, saved, forbidden)
     if behind is None:
         return "the partitioner gives no reason"
-    why = f"{behind.name}, which is not computed again: {forbidden[behind.name]}"
+    why = f"{behind.name}, which is not recomputed: {forbidden[behind.name]}"
     if behind in node.all_input_nodes and node.target is operator.getitem:
         return f"a result of {why}"
     if _storage(node) is not None and _storage(node) == _storage(behind):
         return f"a view of {why}"
-    return f"the cheapest to keep behind {why}"
+    return f"the cheapest value to save after {why}"
 
 
 def _behind(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> Any | None:

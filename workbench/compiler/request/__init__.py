@@ -2,6 +2,6 @@
 
 DOORS = {
     "compile_request": "The call, its example inputs, the options, a choice of fusion.",
-    "callables": "What was handed over as the function that Dynamo traces, its inputs bound.",
-    "composition": "The options, with what torch.compile around a callable was given.",
+    "callables": "The given callable as the function that Dynamo traces, its inputs bound.",
+    "composition": "The options, with those of an enclosing torch.compile.",
 }

@@ -114,8 +114,8 @@ def resolve(target: Any) -> Callee:
             target = inner
         elif isinstance(target, _PARALLEL):
             notes.append(
-                f"unwrapped {type(target).__name__}: its module is compiled, and a call of the "
-                "result neither spreads the batch nor averages gradients over processes"
+                f"unwrapped {type(target).__name__}: its module is compiled, and the result "
+                "neither scatters the batch nor averages gradients across processes"
             )
             target = target.module
         elif isinstance(target, functools.partial):
@@ -128,7 +128,7 @@ def resolve(target: Any) -> Callee:
     for partial in reversed(partials):
         callee = _with_bound(callee, partial)
     if callee.module is not None and getattr(callee.module, "_compiled_call_impl", None):
-        notes.append("module.compile() was called on this module: its setting is not used here")
+        notes.append("module.compile() was called on this module; its settings are not used here")
     return replace(callee, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -146,8 +146,8 @@ def uncompiled(target: Any) -> Any | None:
 def _callee(target: Any) -> Callee:
     if isinstance(target, torch.jit.ScriptModule | torch.jit.ScriptFunction):
         raise UsageError(
-            "TorchScript code cannot be traced. Compile the eager module or function that the "
-            "script was made from."
+            "TorchScript code cannot be traced. Compile the eager module or function that it was "
+            "made from."
         )
     if isinstance(target, torch.nn.Module):
         function, owner = tp.GET_TRACED_FN.get()(target)
@@ -210,18 +210,18 @@ def _with_bound(callee: Callee, partial: functools.partial[Any]) -> Callee:
 _NO_FUNCTION = (
     (
         inspect.isgeneratorfunction,
-        "a generator function: its body runs while somebody iterates, so there is nothing to "
-        "capture in the call. Compile a function that returns a list or a tuple of what it yields",
+        "a generator function: its body runs during iteration, so the call has nothing to "
+        "capture. Compile a function that returns a list or a tuple of its values",
     ),
     (
         inspect.iscoroutinefunction,
-        "a coroutine function: its body runs while somebody awaits it, so there is nothing to "
-        "capture in the call. Compile a plain function, and call that from the coroutine",
+        "a coroutine function: its body runs when awaited, so the call has nothing to capture. "
+        "Compile a plain function, and call that from the coroutine",
     ),
     (
         inspect.isasyncgenfunction,
-        "an asynchronous generator: there is nothing to capture in the call. Compile a plain "
-        "function, and call that from it",
+        "an asynchronous generator: the call has nothing to capture. Compile a plain function, "
+        "and call that from it",
     ),
 )
 
@@ -246,18 +246,18 @@ def check_inputs(bound: Mapping[str, Any]) -> None:
 def _why_not(tensor: torch.Tensor) -> str | None:
     if tensor.is_nested:
         return (
-            "a nested tensor: the sizes of its parts are no numbers that a compiled call could "
-            "check. Pass its values() and offsets() as tensors, and make the nested tensor inside"
+            "a nested tensor: a compiled call cannot check the sizes of its parts. Pass its "
+            "values() and offsets() as tensors, and create the nested tensor inside"
         )
     if tensor.layout is not torch.strided:
         kind = str(tensor.layout).rpartition(".")[2].strip("_")
         return (
             f"a {kind} tensor: only dense tensors can be captured. Pass .to_dense(), or its "
-            "indices and values as tensors of their own"
+            "indices and values as separate tensors"
         )
     if tensor.is_quantized:
         return (
-            "a quantized tensor of the old kind: it cannot be captured. Pass .dequantize(), or "
-            "its int_repr() with scale and zero point"
+            "a legacy quantized tensor: it cannot be captured. Pass .dequantize(), or its "
+            "int_repr() with scale and zero point"
         )
     return None

@@ -73,8 +73,8 @@ def list_operations(report: Report, name: str) -> Operations:
     if not operations:
         kernels = ", ".join(kernel.id for kernel in report.kernels) or "none"
         raise UsageError(
-            f"{name!r} is neither a kernel ({kernels}) nor an operation: the table "
-            "report.frame('scheduler_nodes') has their names, and those of FX nodes in origins."
+            f"{name!r} is neither a kernel ({kernels}) nor an operation. "
+            "report.frame('scheduler_nodes') lists operations, with FX nodes in its column origins."
         )
     return frozenset(operations)
 
@@ -87,7 +87,7 @@ def list_lowered_nodes(report: Report, kernel: str) -> frozenset[str]:
     kernels = [row for row in report.kernels if kernel in (row.id, row.name) and row.is_generated]
     if not kernels:
         ids = ", ".join(row.id for row in report.kernels if row.is_generated) or "none"
-        raise UsageError(f"{kernel!r} is no generated kernel; those are: {ids}.")
+        raise UsageError(f"{kernel!r} is not a generated kernel: expected one of {ids}.")
     own = {name for row in kernels for name in row.scheduler_nodes}
     return frozenset(
         f"{node.graph}:{_last(origin)}"

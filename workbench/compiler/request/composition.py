@@ -64,7 +64,8 @@ def choose_options(
         raise UsageError(f"dynamic is {dynamic!r}: expected None, True or False.")
     if dynamic is not None and dynamic_shapes is not None:
         raise UsageError(
-            f"dynamic={dynamic} says it for every size and dynamic_shapes says which: give one."
+            f"dynamic={dynamic} covers every size, and dynamic_shapes names single ones: pass "
+            "only one of them."
         )
     there = read_outer_options(fn)
     if there is None:
@@ -107,17 +108,17 @@ def _notes(there: GivenThere, own: Mapping[str, Any], *, keeps: bool) -> tuple[s
         is_kept = keeps if name in ("mode", "options") else own[name] is None
         same = own[name] == value
         (adopted if is_kept or same else replaced).append(f"{name}={value!r}")
-    words = f"takes over {', '.join(adopted)}" if adopted else "nothing is taken over"
+    words = f"takes over {', '.join(adopted)}" if adopted else "nothing is inherited"
     notes = [f"unwrapped what torch.compile returned: {words}"]
     if replaced:
-        notes.append(f"what is given here replaces {', '.join(replaced)} of torch.compile")
+        notes.append(f"arguments given here replace {', '.join(replaced)} of torch.compile")
     if not there.fullgraph:
         notes.append(
-            "torch.compile was allowed to break the graph (fullgraph=False); compiled ahead of "
-            "time it is one graph"
+            "torch.compile allowed graph breaks (fullgraph=False), but an ahead-of-time "
+            "compilation is one graph"
         )
     if there.has_filter:
-        notes.append("the guard filter of torch.compile is not used: pass it as guards=…")
+        notes.append("torch.compile's guard filter is not used: pass it as guards=…")
     return tuple(notes)
 
 

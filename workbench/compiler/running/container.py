@@ -113,8 +113,8 @@ def _free(table: _Map, own_bucket: int, delete: Any) -> None:
 Tensors = Sequence[torch.Tensor]
 _TENSOR_CONSTANT = 3  # constant_type.h
 BINDING_NOTE = (
-    "it calls operators that only torch's Python binding can run, which holds the GIL: runners "
-    "take turns instead of working in parallel"
+    "it calls operators that need torch's Python binding, which holds the GIL, so runners take "
+    "turns instead of running in parallel"
 )
 
 
@@ -333,8 +333,8 @@ class BindingContainer:
             self._runner: Any = make(str(path), runners, *more)
         except RuntimeError as error:
             raise ArtifactError(
-                f"torch cannot start the compiled library: {_reason(error)}. Import what registers "
-                "its operators first."
+                f"torch cannot start the compiled library: {_reason(error)}. First import the "
+                "module that registers its operators."
             ) from error
         names = self._runner.get_constant_names_to_original_fqns()
         self.constants = tuple(Constant(name, fqn, False, False) for name, fqn in names.items())
@@ -448,8 +448,8 @@ class Library:
             return (dll or self._dll)[name]
         except AttributeError:
             raise ArtifactError(
-                f"The compiled library has no {name}: it was made by a torch that this workbench "
-                "does not know. Make the package again with torch 2.13 or newer."
+                f"The compiled library has no {name}: its torch release is unknown to this "
+                "workbench. Make the package again with torch 2.13 or newer."
             ) from None
 
     def ask(self, name: str, container: c_void_p, *index: int, kind: Any) -> Any:
@@ -469,7 +469,7 @@ class Library:
         try:
             self._dll["AOTInductorGetLastError"](byref(message))
         except AttributeError:
-            return "it does not say why (libraries of torch before 2.13 do not)"
+            return "it gives no reason (libraries of torch before 2.13 do not)"
         text = (message.value or b"").decode(errors="replace")
         text = text.partition(BACKTRACE)[0].strip()
         call = _FAILED_CALL.match(text)
@@ -479,7 +479,7 @@ class Library:
             )
             inner = (get_reason() or b"").decode(errors="replace").strip()
             text = f"{call[1].removeprefix('aoti_torch_')}: {inner}"
-        return text.rstrip(".") or "it does not say why"
+        return text.rstrip(".") or "it gives no reason"
 
     def close(self) -> None:
         """Give the library back; nothing of it may be in use."""

@@ -53,7 +53,7 @@ class LoadedModel(CompiledCode):
     `notes` says what is different from what one would expect.
     """
 
-    instead = "Load its package where it is needed."
+    instead = "Load its package in the process that needs it."
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class LoadedModel(CompiledCode):
     def _usable(self, runners: int) -> int:
         if any(constant.mutated for constant in self.model.constants) and runners > 1:
             self.notes.append(
-                "it writes into its buffers, which all runners share: calls run one at a time"
+                "it writes to its buffers, which all runners share, so calls run one at a time"
             )
             return 1
         return runners
@@ -213,7 +213,7 @@ class LoadedModel(CompiledCode):
         """
         if self.contract is None:
             raise UsageError(
-                "The package holds no input contract: torch itself wrote it. Make it with "
+                "The package has no input contract, because torch itself wrote it. Make it with "
                 "wb.package."
             )
         from workbench.compiler.contract.contract import laid_out
@@ -257,7 +257,7 @@ def _refuse_without_weights(name: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise UsageError(
-            f"{name} was packaged without its weights: give them first, "
+            f"{name} was packaged without its weights. Set them first: "
             "package.update_weights(model.state_dict())."
         )
 
@@ -273,7 +273,7 @@ def call_opaquely(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 vars(call_opaquely).update(
     zip(
         tp.DISABLED,
-        (True, "a package holds compiled code alone, without its original"),
+        (True, "a package holds only compiled code, without the eager model"),
         strict=True,
     )
 )
@@ -368,8 +368,7 @@ def _mapped(package: OpenedPackage, member: str) -> tuple[mmap.mmap, int]:
         mapping = mmap.mmap(package.file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)
     except (OSError, ValueError) as error:
         raise ArtifactError(
-            f"The weights in the package cannot be mapped ({error}). Copy the file to a disk of "
-            "this machine."
+            f"The weights in the package cannot be mapped ({error}). Copy the file to a local disk."
         ) from error
     return mapping, offset - start
 
@@ -428,8 +427,8 @@ class BackgroundHash:
                 digest = self._hash(handle, offset, size)
                 if digest is not None and digest != expected:
                     self._error = ArtifactError(
-                        f"The package is damaged: {name} does not have the hash that the manifest "
-                        "gives. What was computed with it may be wrong. Get the file again."
+                        f"The package is damaged: {name} has the wrong hash. "
+                        "Results that used it may be wrong. Get the file again."
                     )
                     self._tell(self._error)
                     return
@@ -512,7 +511,7 @@ class Weights(LivePart):
             if lacks := self.rows.keys() - everything.keys():
                 raise UsageError(
                     f"{self.model} was packaged without {', '.join(sorted(lacks))}, which no "
-                    "state_dict holds: package it again."
+                    "state_dict contains. Package it again."
                 )
             if self._now.keys() != self.rows.keys():  # the file held none: nothing was called
                 self.container.set_weights(everything, inactive=False)
@@ -575,7 +574,7 @@ class Weights(LivePart):
             ]
         if problems:
             raise UsageError(
-                f"These weights do not fit {self.model}; nothing was changed:\n"
+                f"These weights do not fit {self.model}, and nothing was changed:\n"
                 f"{list_problems(problems)}"
             )
         likes = {n: TensorLike.named(r.shape, r.stride, r.dtype) for n, r in self.rows.items()}
@@ -597,7 +596,7 @@ def _read_state(state: Any) -> dict[str, torch.Tensor]:
         )
     wrong = [name for name, value in state.items() if not isinstance(value, torch.Tensor)]
     if wrong:
-        raise UsageError(f"update_weights takes tensors: {wrong[0]} is none.")
+        raise UsageError(f"update_weights takes tensors, but {wrong[0]} is not one.")
     return dict(state)
 
 

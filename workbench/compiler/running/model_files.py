@@ -21,9 +21,9 @@ _FOLDER = PurePosixPath("data/aotinductor")
 _METADATA = "_metadata.json"
 _METADATA_LIMIT = 1 << 20
 NO_CONTRACT = (
-    "was written by torch itself: it does not say what its inputs have to be, so only their number "
-    "and nesting are checked, and wrong shapes or dtypes can give wrong results. wb.package writes "
-    "files that are checked."
+    "was written by torch itself, without an input contract: only number and nesting of inputs are "
+    "checked. Wrong shapes or dtypes can give wrong results. Use wb.package for files that are "
+    "checked."
 )
 
 
@@ -86,14 +86,14 @@ def _model(package: OpenedPackage, name: str) -> PackagedModel:
     libraries = [member for member in files if member.endswith(".so")]
     if len(libraries) != 1:
         raise ArtifactError(
-            f"The package holds {len(libraries)} libraries for the model {name} where there is "
-            "one: torch's own loader may open it."
+            f"The package holds {len(libraries)} libraries for the model {name} instead of one. "
+            "torch's own loader may open it."
         )
     stem = libraries[0].removesuffix(".so")
     if any(member.endswith("_weights.blob") for member in files):
         raise ArtifactError(
-            f"torch wrote the weights of {name} beside its library, without saying where each one "
-            "is. Write it with wb.package(…, weights='beside')."
+            f"torch wrote the weights of {name} next to its library, without recording their "
+            "positions. Write it with wb.package(…, weights='beside')."
         )
     return PackagedModel(
         name=name,

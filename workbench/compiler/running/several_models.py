@@ -56,7 +56,7 @@ class Bucketed(LiveOnly):
         placed = inputs <= set(range(counts[0])) and outputs <= set(range(counts[1]))
         if sizes != self._names.keys() or not named or not placed:
             raise ArtifactError(
-                "The package lacks what it says about its sizes: it is damaged. Make it again."
+                "The package is damaged: the description of its sizes is missing. Make it again."
             )
 
     def _call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -139,7 +139,7 @@ class Bucketed(LiveOnly):
     def _oversize(self, values: Values, names: Sequence[str]) -> str:
         sizes = self.bucketing.sizes
         excess = "; ".join(
-            f"{name} is {values[name]}, compiled are {', '.join(map(str, sizes[name]))}"
+            f"{name} is {values[name]}, but compiled sizes are {', '.join(map(str, sizes[name]))}"
             for name in names
         )
         advice = "package a larger size"
@@ -170,7 +170,7 @@ def _value(dim: BucketedDim, leaf: Any) -> int | str:
     size = leaf.shape[dim.index]
     value, rest = divmod(size - dim.offset, dim.scale)
     if rest or value < 1:
-        return f"dimension {dim.index} is {size}, which no {dim.name} of 1 or more gives"
+        return f"dimension {dim.index} is {size}, which no {dim.name} of 1 or more produces"
     return value
 
 

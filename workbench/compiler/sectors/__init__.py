@@ -1,6 +1,6 @@
 """What the memory sees of a kernel: sectors that each warp's instructions touch, as counted."""
 
 DOORS = {
-    "seen_accesses": "What the memory sees of an access, what is wrong, and what helps.",
+    "seen_accesses": "Memory coalescing of an access: its problem and its fix.",
 }
 """What other rooms import of this one."""

@@ -96,33 +96,33 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
     used = number_text(moved.share, "percent")
     if trouble == "gather":
         return (
-            f"A gather: the addresses of neighbouring elements have no pattern, and {used} of what "
-            "an instruction brings is used. No layout mends that."
+            f"A gather: the addresses of neighbouring elements have no pattern, and {used} of the "
+            "fetched bytes are used. No layout fixes that."
         )
     if trouble in ("strided", "transposed"):
         step = abs(moved.steps[moved.axis] or 0) // seen.size
-        far = f"Neighbouring lanes are {step} elements apart in memory: {used} of what an"
+        far = f"Neighbouring lanes are {step} elements apart in memory, so"
         if trouble == "strided":
-            return f"{far} instruction brings is used."
+            return f"{far} {used} of the fetched bytes are used."
         axis = moved.steps.index(seen.size)
         return (
-            f"{far} instruction brings is used. Elements that follow one another lie along axis "
-            f"{axis} of the block: swap its axes, or the order in which it is loaded."
+            f"{far} {used} of the fetched bytes are used. Consecutive elements run along axis "
+            f"{axis} of the block: swap its axes, or its load order."
         )
     if trouble == "narrow":
         sentence = (
-            f"The elements of a thread follow one another and are aligned to {moved.fits} bytes, "
-            f"but are moved {narrow} at a time: the compiler did not know it."
+            f"The elements of a thread are consecutive and {moved.fits}-byte aligned, but are "
+            f"moved {narrow} at a time, because the compiler did not know it."
         )
     elif trouble == "masked":
         sentence = (
-            f"The elements of a thread follow one another and are aligned to {moved.aligned} "
-            f"bytes, but the mask parts some of them, so that {narrow} are moved at a time."
+            f"The elements of a thread are consecutive and {moved.aligned}-byte aligned, but the "
+            f"mask separates some, so {narrow} are moved at a time."
         )
     elif trouble == "unaligned":
         sentence = (
-            f"The elements of a thread follow one another, but {wide} of them do not begin at a "
-            f"multiple of {moved.follow}, so that {narrow} are moved at a time."
+            f"A thread's elements are consecutive, but {wide} of them do not start at a multiple "
+            f"of {moved.follow}, so {narrow} are moved at a time."
         )
         if cure is None and moved.behind:
             sentence = f"{sentence} {_say_behind(seen, moved, moved.behind)}"
@@ -131,15 +131,14 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
             number_text(n / moved.instructions, "amount") for n in (moved.sectors, moved.earlier)
         )
         return (
-            f"An instruction touches {touched} sectors, {fewer} if it began with one. "
+            f"An instruction touches {touched} sectors, {fewer} if it were aligned to one. "
             f"{_say_behind(seen, moved, moved.behind or 0)}"
         )
     else:
         return (
-            f"The rows of a block are {plural(_find_pitch(moved) or 0, 'byte')} apart, no multiple "
-            f"of {moved.sector}, so that they do not begin with a sector: {used} of what an "
-            f"instruction brings is used. Rows that are padded to a multiple of {moved.sector} "
-            "bytes all begin as the first does."
+            f"The rows of a block are {plural(_find_pitch(moved) or 0, 'byte')} apart, not a "
+            f"multiple of {moved.sector}, so {used} of the fetched bytes are used. Pad rows to a "
+            f"multiple of {moved.sector} bytes to align them all like the first."
         )
     return sentence if cure is None else f"{sentence} {_say_cure(cure, trouble)}"
 
@@ -147,18 +146,18 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
 def _say_behind(access: SeenAccess, moved: Moved, behind: int) -> str:
     """How far from the begin of a sector every instruction begins, and what moves it there."""
     name, multiple = access.argument, f"a multiple of {moved.sector} bytes"
-    far = f"{_count_elements(access, behind)} ({plural(behind, 'byte')}) behind {multiple}"
+    far = f"{_count_elements(access, behind)} ({plural(behind, 'byte')}) after {multiple}"
     # what the index adds to where the argument begins
     ahead = (behind - access.start) % moved.sector
     if not ahead:
         return (
-            f"{name} itself begins {far}: align it, as {name}.clone() does, or pass it from such a "
-            "place on."
+            f"{name} itself starts {far}: align it, as {name}.clone() does, or pass it from an "
+            "aligned address on."
         )
     return (
-        f"Every instruction begins {far}: take the first "
-        f"{_count_elements(access, moved.sector - behind)} apart, or pass {name} as a view that "
-        f"begins {_count_elements(access, ahead)} before one."
+        f"Every instruction starts {far}. Handle the first "
+        f"{_count_elements(access, moved.sector - behind)} separately, or pass {name} as a view "
+        f"that starts {_count_elements(access, ahead)} before an aligned one."
     )
 
 
@@ -170,22 +169,22 @@ def _say_cure(cure: WidenedAccess, trouble: Trouble) -> str:
     facts, tried, does = [], [], []
     for name, value, other in cure.changed:
         if value is None:
-            facts.append(f"{name} does not begin at a multiple of 16 bytes")
+            facts.append(f"{name} does not start at a multiple of 16 bytes")
             tried.append(f"with {name} aligned")
-            does.append(f"pass {name} from such a place on")
+            does.append(f"pass {name} from such an address on")
         else:
             facts.append(f"{name} = {value} is not divisible by 16")
             tried.append(f"with {name} = {other}")
             what = f"rows to {name} = {other}" if trouble == "unaligned" else f"{name} to {other}"
             does.append(f"pad {what}")
     return (
-        f"{', and '.join(facts)}; compiled again {' and '.join(tried)}, this line moves "
+        f"{', and '.join(facts)}. Recompiled {' and '.join(tried)}, this line moves "
         f"{plural(cure.width, 'byte')} at a time: {', '.join(does)}."
     )
 
 
 _CALLED = "several calls reach this line in different"
-_UNSURE = "and which is which is not sure"
+_UNSURE = "and cannot be matched"
 BUDGET = 1 << 21
 """Elements of one access that are looked at: of more, a sample of the programs."""
 
@@ -285,13 +284,13 @@ def see_accesses(
             if not pair.tensor.bases:
                 rows.append(replace(with_tensor, reason=pair.tensor.layout))
             elif with_tensor.width is None:
-                rows.append(
-                    replace(with_tensor, reason="the code for the GPU has no such instruction")
-                )
+                rows.append(replace(with_tensor, reason="the GPU code has no such instruction"))
             else:
                 counted = _count(with_tensor, pair, accesses, sector, budget)
                 rows.append(replace(counted, reason=counted.reason or stopped))
-    rows += list_unseen(laid, stopped or "the run reached no argument's memory in this line", rows)
+    rows += list_unseen(
+        laid, stopped or "the run reached no memory of an argument in this line", rows
+    )
     return sorted(rows, key=lambda row: (row.place.file, row.place.line, row.place.column))
 
 
@@ -351,7 +350,7 @@ def _find_pairs(candidates: Sequence[_Known], column: int) -> Sequence[_Known] |
         return [*reversed(alike.values())]
     return (
         f"this line has {plural(len(candidates), 'access', 'accesses')} of this shape, in "
-        f"different layouts or widths, {_UNSURE}: write them in lines of their own"
+        f"different layouts or widths, {_UNSURE}: write them on separate lines"
     )
 
 
@@ -391,7 +390,7 @@ def _count(
                 sector=sector,
             )
     if not counted[pair.widths[0]].instructions:
-        return replace(row, reason="no lane of those programs takes part", programs=programs)
+        return replace(row, reason="all lanes of those programs are masked", programs=programs)
     # an instruction is no wider than the elements that follow one another in every program
     able = [width for width, moved in counted.items() if width <= moved.fits]
     if len(pair.widths) > 1 and len(able) != 1:

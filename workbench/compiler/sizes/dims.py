@@ -65,9 +65,8 @@ class Dynamic:
     def starts_at_two(self) -> str:
         """Why a dimension starts above the least size that was declared."""
         return (
-            f"{self.name} starts at {self.min}, though less was declared: torch specialises the "
-            f"sizes 0 and 1, and the code that it compiled is not right below {self.min}. Compile "
-            "another for such sizes"
+            f"{self.name} starts at {self.min}, higher than declared: torch specializes sizes 0 "
+            f"and 1, and its code is wrong below {self.min}. Compile separately for such sizes"
         )
 
     def raised(self, low: int) -> Dynamic:
@@ -306,7 +305,7 @@ def _source(text: str, names: frozenset[str]) -> str:
         return ast.unparse(_Plain().visit(tree))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"The package holds the condition {text!r:.200}, which is no arithmetic of its "
+            f"The package holds the condition {text!r:.200}, which is not arithmetic of its "
             f"dimensions ({error}). Do not use the file."
         ) from error
 
@@ -317,7 +316,7 @@ def _check(node: ast.AST, names: frozenset[str]) -> None:
     if isinstance(node, ast.Name) and node.id not in names and node.id not in _CALLS:
         raise ValueError(f"it names {node.id}")
     if isinstance(node, ast.Constant) and not isinstance(node.value, int):
-        raise ValueError("it holds something that is no whole number")
+        raise ValueError("it holds something that is not a whole number")
     if isinstance(node, ast.Call):
         is_allowed = isinstance(node.func, ast.Name) and node.func.id in _CALLS
         if not is_allowed or len(node.args) != 2 or node.keywords:
@@ -398,11 +397,11 @@ def explained(name: str, words: str, lines: Mapping[str, str | None]) -> str:
 
 
 def _cure(condition: str) -> str:
-    advice = "leave max out: then the condition is a guard, and a call that breaks it is refused"
+    advice = "leave max out: the condition is then a guard, and calls that fail it are refused"
     narrower = _NARROWER.search(condition)
     if narrower is None:
         return advice
     return (
-        f"declare min={narrower[1]} and max={narrower[2]} there, or {advice}. Which code is made "
-        "depends on the example's size: for other sizes compile again, with such an example"
+        f"declare min={narrower[1]} and max={narrower[2]} there, or {advice}. The code depends on "
+        "the example's size; for other sizes, recompile with such an example"
     )

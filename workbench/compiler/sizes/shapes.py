@@ -126,7 +126,7 @@ def _collect(entry: Any, value: Any, path: Path, shapes: DynamicShapes) -> None:
     if not isinstance(entry, Mapping | list | tuple):
         raise UsageError(
             f"dynamic_shapes has {entry!r} for {path}, a {type(value).__name__}: expected a dict "
-            "or a tuple, with a Dim for each dimension of a tensor."
+            "or a tuple, with a Dim for each tensor dimension."
         )
     pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
     if isinstance(value, torch.Tensor):
@@ -189,8 +189,8 @@ def _check(dims: Mapping[Path, Mapping[int, Dynamic | Hint]], bound: Mapping[str
                 raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
             if shape[index] < 2:
                 raise UsageError(
-                    f"{where} is {shape[index]} in the example and declared dynamic: torch "
-                    "specialises sizes 0 and 1. Compile with an example of 2 or more."
+                    f"{where} is {shape[index]} in the example and declared dynamic, but torch "
+                    "specializes sizes 0 and 1. Compile with an example of 2 or more."
                 )
             if dim.name is None:
                 continue
@@ -210,8 +210,8 @@ def number_hint(entry: Any, value: int, path: Path) -> Hint | None:
         return None
     if hint is None:
         raise UsageError(
-            f"dynamic_shapes has {entry!r} for {path}, the int {value}: a Dim is for a dimension "
-            "of a tensor. For an int give Dim.DYNAMIC or Dim.AUTO, with bounds as in "
+            f"dynamic_shapes has {entry!r} for {path}, the int {value}, but a Dim is for tensor "
+            "dimensions. For an int pass Dim.DYNAMIC or Dim.AUTO, with bounds as in "
             "Dim.DYNAMIC(min=2, max=8), or None to compile for its value."
         )
     if not hint.at(str(path)).allows(value):

@@ -2,7 +2,7 @@
 
 DOORS = {
     "dynamo_messages": "Dynamo's messages about breaks, refused inputs and guards.",
-    "size_symbols": "What torch's symbols of sizes stand for.",
+    "size_symbols": "The meaning of torch's size symbols.",
     "sources": "The traced functions: where their lines are, with text.",
 }
 """What other rooms import of this one."""

@@ -25,34 +25,32 @@ _IDLE_HINT = re.compile(
 )
 _OTHER_HINTS = {
     "compiled_autograd": (
-        "Remove the backward hook from what is compiled; register it on a module of your own that "
+        "Remove the backward hook from the compiled module; register it on your own module that "
         "calls the compiled one."
     ),
     "move sparse tensor creation": (
-        "Compile what runs before and after the sparse tensor as functions of dense tensors."
+        "Compile the code before and after the sparse tensor as functions of dense tensors."
     ),
 }
 _WRAPPED = "Got graph break/error:"  # of torch.cond and its like, before the reason itself
 _COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short
 _SCRIPT = "`_CachedForward.__get__`"  # how Dynamo sees the call of a module of torch.jit
 _OF_SCRIPT = (
-    "A module that torch.jit.trace or torch.jit.script made is called: it has no Python to trace."
-    "\n  Hint: Call the eager module that the script was made from."
-    "\n  Hint: wb.package takes modules that call TorchScript."
+    "It calls a module from torch.jit.trace or torch.jit.script, which has no Python to trace.\n  "
+    "Hint: Call the eager module that the script was made from.\n  Hint: wb.package takes modules "
+    "that call TorchScript."
 )
 _LOCK = "enter a `lock` context manager"
 _OF_LOCK = (
-    "A lock is taken, and Dynamo captures none."
-    "\n  Hint: If only the first call takes it, as in models of transformers, which install hooks "
-    "then, call the function once before it is compiled."
-    "\n  Hint: Otherwise take the lock around the call of what is compiled."
+    "It acquires a lock, which Dynamo cannot capture.\n  Hint: If only the first call acquires it, "
+    "as in transformers models that install hooks then, call the function once before compiling "
+    "it.\n  Hint: Otherwise acquire the lock around the call of the compiled function."
 )
 _BACKWARD = "tracing `Tensor.backward()`"
 _OF_BACKWARD = (
-    "backward() is called inside of what is compiled."
-    "\n  Hint: Compile the loss; its backward comes along: return the loss, and call .backward() "
-    "on what the compiled function returns."
-    "\n  Hint: To capture the call itself, set torch._dynamo.config.trace_autograd_ops."
+    "backward() is called inside the compiled function.\n  Hint: Return the loss, and call "
+    ".backward() on the compiled function's result; its backward pass is compiled too.\n  Hint: To "
+    "capture the call itself, set torch._dynamo.config.trace_autograd_ops."
 )
 _STACK = "\nUser stack trace:"
 _RAISED = re.compile(
@@ -90,8 +88,8 @@ _WHERE = re.compile(r"While executing %\S+ : .*?target=(?P<target>[\w.]+)\]")
 _NUMBER_FROM = re.compile(r"aten\._local_scalar_dense|Could not extract specialized integer")
 _INDEXED = {"setitem": "a write at an index", "getitem": "a read at an index"}
 _AS_INDEX = (
-    "Index with a tensor of one element: `value[:, at.view(1)]` reads, with `.squeeze(1)` behind "
-    "it; `value.index_copy_(1, at.view(1), new.unsqueeze(1))` writes."
+    "Index with a one-element tensor: read with `value[:, at.view(1)]` and `.squeeze(1)`, write "
+    "with `value.index_copy_(1, at.view(1), new.unsqueeze(1))`."
 )
 _IDENTITY = re.compile(r"\b\d{9,}\b")
 _TEXTS = re.compile(
@@ -131,7 +129,7 @@ def parse_break_message(message: str) -> BreakMessage:
     if missing := find_missing_kernel(message):
         explanation, hints, context = missing, [], ""
     elif refused := explain_refused_inputs(message):
-        explanation, hints, context = f"While it is traced, {refused}.", [], ""
+        explanation, hints, context = f"During tracing, {refused}.", [], ""
     return BreakMessage(
         kind=kind,
         reason=f"{kind}: {_flat(context)}" if context else kind,
@@ -222,11 +220,11 @@ def explain_own_error(message: str) -> str | None:
     if message.startswith("Tensor device mismatch") and (match := _DEVICES.search(message)):
         operator = _CALLED.search(message)
         name = operator["name"] if operator else "an operator"
-        return f"{name} takes tensors of one device, not of {match['devices']}"
+        return f"{name} needs tensors on one device, not on {match['devices']}"
     if match := _NO_NAME.search(message):
         return f"it raises NameError: name {match['name']!r} is not defined"
     if _NOT_HELD.search(message):
-        return "it raises AssertionError: what it asserts does not hold"
+        return "it raises AssertionError: its assertion fails"
     if message.startswith("Observed exception") and (match := _EXCEPTION.search(message)):
         text = _said(match["text"])
         return f"it raises {match['kind']}{f': {text}' if text else ''}"
@@ -259,7 +257,7 @@ def explain_failed_compile(error: BaseException) -> str:
         names = _OPERATOR.match(operator)
         name = names[1] or names[2] if names else operator
         return (
-            f"{name} runs without the compiler and fails under it: {kind}: {_flat(reason)}".rstrip(
+            f"{name} runs in eager but fails under the compiler ({kind}): {_flat(reason)}".rstrip(
                 "."
             )
         )
@@ -267,9 +265,9 @@ def explain_failed_compile(error: BaseException) -> str:
         where = _WHERE.search(message)
         name = where["target"].rpartition(".")[2] if where else "an operator"
         return (
-            f"{_INDEXED[name]} needs the number in a tensor, which the compiler does not have"
+            f"{_INDEXED[name]} needs the value of a tensor, which the compiler does not have"
             if name in _INDEXED
-            else f"{name} needs the number in a tensor, which the compiler does not have"
+            else f"{name} needs the value of a tensor, which the compiler does not have"
         )
     return describe_error(error.__cause__ or error).partition("\n")[0].rstrip(". ")
 
@@ -294,15 +292,15 @@ def find_missing_kernel(message: str) -> str | None:
     if match is None:
         return None
     return (
-        f"This build of torch has neither a kernel of {match[1]} nor a description of what it "
-        "returns, which a virtual GPU needs. Compile for the host, or on a machine with "
-        "the GPU, or write it with other operators."
+        f"This torch build has neither a kernel nor a fake implementation of {match[1]}, which a "
+        "virtual GPU needs. Compile for the host, or on a machine with the GPU, or use other "
+        "operators."
     )
 
 
 def _tensors(shapes: list[str]) -> str:
     if not shapes:
-        return "what it is given"
+        return "its arguments"
     if len(shapes) == 1:
         return f"a tensor of shape {shapes[0]}"
     if len(shapes) > _TENSORS:

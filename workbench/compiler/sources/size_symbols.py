@@ -18,19 +18,18 @@ SYMBOL_RECORDS = ("create_symbol", "create_unbacked_symbol", "symbolic_shape_spe
 """The kinds of torch's records that `SizeSymbols` takes."""
 _UNNAMED = re.compile(r"[us]\d+")  # of which torch's trace does not say where it came from
 BRANCH = (
-    "the line takes a decision by the values of a tensor; the program is captured once, before "
-    "there are any",
-    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs); a decision "
-    "by sizes, dtypes or Python values may stay as it is",
+    "the line branches on tensor values, which do not exist at capture",
+    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs); branches on "
+    "sizes, dtypes or Python values can stay",
 )
 """Reason and cure of an `if` on data."""
 NUMBER = (
-    "the line needs a Python number that is computed from the values of a tensor: a list index, "
-    "the name of an operator or a size; the program is captured once, before there are any",
+    "the line needs a Python number (a list index, an operator name or a size) from tensor "
+    "values, which do not exist at capture",
     "to choose among operators, compute every candidate and pick with torch.where or "
-    "torch.stack(candidates)[index], or package each variant as a model of its own: "
-    "wb.package({'relu': ..., 'sigmoid': ...}, ...); to make a size, tell torch its range with "
-    "torch._check(n <= most) after n = x.item()",
+    "torch.stack(candidates)[index], or package each variant as its own model: "
+    "wb.package({'relu': ..., 'sigmoid': ...}, ...); for a size, bound it with torch._check(n <= "
+    "most) after n = x.item()",
 )
 """Reason and cure of a number of Python that is computed from data."""
 
@@ -66,7 +65,7 @@ class FixedSize:
     def note(self) -> str:
         """The sentence for the user."""
         by = f": {self.line}" if self.line else " by the code or a weight"
-        return f"{self.place} was to be dynamic, and is fixed to {self.value}{by}"
+        return f"{self.place} was to be dynamic, but is fixed to {self.value}{by}"
 
 
 @dataclass
@@ -138,4 +137,4 @@ def explain_data_dependence(
     named = symbols.named(condition, compile_id)
     if is_number:
         return NUMBER[0] if _UNNAMED.fullmatch(named) else f"{NUMBER[0]}. Torch asked for {named}"
-    return f"{BRANCH[0]}. Torch cannot tell whether {named}"
+    return f"{BRANCH[0]}. Torch cannot decide whether {named}"

@@ -36,7 +36,7 @@ from workbench.tasks.progress_events import (
     tell_count,
 )
 
-_CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
+_CURE = "Pass such objects as uncompiled arguments, or create them inside the function."
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 
 
@@ -173,7 +173,7 @@ def _build_to_the_end(
                 continue
             if at_once == 1:  # in order, so that the first without an answer is the one
                 id = next(iter(waiting))
-                died = "Triton's compiler ended its process while it compiled this for"
+                died = "Triton's compiler crashed while it compiled this for"
                 hear(Built(id, None, note=f"{died} {waiting[id].gpu.target}."))
             at_once = 1
 
@@ -208,9 +208,10 @@ def pack_call(request: CompileRequest, name: str) -> Forms:
     is_learning = tensors.has_grad and request.options.grad is not False
     if tensors.lost_backward is not None and is_learning:
         raise UsageError(
-            f"The backward of {tensors.lost_backward} cannot be compiled for a virtual GPU: of "
-            "what torch.library.register_autograd was given torch gives nothing back. Compile "
-            "with grad=False, or define the operator with torch.library.custom_op."
+            f"The backward pass of {tensors.lost_backward} cannot be compiled for a virtual GPU, "
+            "because torch cannot return functions registered with "
+            "torch.library.register_autograd. Compile with grad=False, or define the operator with "
+            "torch.library.custom_op."
         )
     return packed
 
@@ -218,14 +219,14 @@ def pack_call(request: CompileRequest, name: str) -> Forms:
 def _check(options: CompileOptions, gpu: Gpu) -> None:
     if options.backend != "inductor":
         raise UsageError(
-            f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "
-            "generates code for a GPU. Leave the backend out, or compile with target='host'."
+            f"target {gpu.name!r} needs backend 'inductor', because {options.backend_name!r} "
+            "generates no GPU code. Leave the backend out, or compile with target='host'."
         )
     inductor, _ = merge_options(options.backend_name, options.mode, options.options)
     for name in ("cpp_wrapper", "aot_inductor.package_cpp_only"):
         if inductor.get(name):
             raise UsageError(
-                f"{name} builds a C++ program with the CUDA toolkit and its libraries, which a "
-                f"virtual {gpu.device_name} does not have. Leave it out, or compile on a machine "
-                "with the GPU."
+                f"{name} builds a C++ program with the CUDA toolkit, which a virtual "
+                f"{gpu.device_name} does not have. Leave it out, or compile on a machine with the "
+                "GPU."
             )

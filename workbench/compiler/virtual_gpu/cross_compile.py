@@ -113,7 +113,7 @@ def program_of(
         held = find_tensors_outside(compiled.aot_fn)
         return NoProgram(_of_tensors(held) if held else str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
-        return NoProgram(f"The compiled code cannot be taken apart: {describe_error(error)}")
+        return NoProgram(f"The compiled code cannot be serialized: {describe_error(error)}")
     packed = {kernel.name for kernel in built_for.kernels}
     contract = {**plan.to_json(request), "imports": saveable.imports}
     specialized = tuple(add_setters(plan.specialized_to_json(saveable.emptied), plan.inlined))
@@ -133,9 +133,8 @@ def _of_tensors(names: Sequence[str]) -> str:
     """Why there is no program, where pickle failed at tensors that have no numbers here."""
     listed = " and ".join(names)
     return (
-        f"The code reads tensors through {listed}, a global or a variable of an outer function, "
-        "and their numbers are not known where code is made for a virtual GPU. Pass "
-        "them as arguments, or keep them as attributes of a module."
+        f"The code reads tensors through {listed}, a global or closure variable, whose values are "
+        "unknown on a virtual GPU. Pass them as arguments, or keep them as attributes of a module."
     )
 
 
@@ -183,7 +182,7 @@ def _built_for(
 
 
 _ALWAYS = nullcontext()
-_NOTHING = NoProgram("Nothing was compiled: what eager holds in memory was counted.")
+_NOTHING = NoProgram("Nothing was compiled; only eager's memory was counted.")
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
 _NO_BFLOAT16 = "BF16 is not supported"
@@ -286,20 +285,20 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
         )
     elif _NO_BFLOAT16 in str(error):
         words = (
-            f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
-            "Use float16 or float32, or another target, such as 'a100'."
+            f"Inductor does not compile bfloat16 for {device.name}, which has no instructions for "
+            "it. Use float16 or float32, or another target, such as 'a100'."
         )
     elif _NO_TEMPLATE in str(error):
         words = (
-            f"Inductor has no Triton template for an operation of this code on {device.name}. Let "
-            "it call the library there: add ATEN to max_autotune_gemm_backends (or to "
+            f"Inductor has no Triton template for an operation of this code on {device.name}. "
+            "Allow the library call: add ATEN to max_autotune_gemm_backends (or "
             "max_autotune_conv_backends), as in 'TRITON,ATEN'."
         )
     elif _NOT_COMPARABLE in str(error):
         words = (
-            "This release of Inductor fails for any GPU on minima and maxima in the indexes of "
-            "this code, a fault of its own. options={'constant_and_index_propagation': False} "
-            "compiles it: indexes are then computed by the kernels."
+            "This Inductor release has a bug: it fails for any GPU on minima and maxima in the "
+            "indexes of this code. options={'constant_and_index_propagation': False} compiles it; "
+            "the kernels then compute indexes."
         )
     if words is None:
         return error
@@ -323,10 +322,12 @@ def _unpacked(job: Job, mode: Any) -> Arrived:
         return unpack_described(job.call, mode)
     except Exception as error:
         cure = (
-            "What it imports must be importable there: install it, or define it in the notebook."
+            "Its imports must work there: install the module, or define it in the notebook."
             if isinstance(error, ImportError | AttributeError)
-            else "One of its objects cannot be made anew from a copy, as copy.deepcopy or pickle "
-            "would: leave that out of the module, or compile with target='host'."
+            else (
+                "One of its objects cannot be copied by copy.deepcopy or pickle. Leave that out of "
+                "the module, or compile with target='host'."
+            )
         )
         raise CaptureError(
             f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
@@ -365,33 +366,32 @@ def _timings(report: Report) -> Iterator[Fidelity]:
     if several:
         yield Fidelity(
             "configurations",
-            f"{several} of {len(counts)} Triton kernels have several configurations: the device "
+            f"{several} of {len(counts)} Triton kernels have several configurations; the device "
             "times them at the first call and keeps one. All are in the report.",
         )
     if len(report.autotune):
         yield Fidelity(
             "templates",
-            "Templates were chosen by a model (see `autotune`); a device times them and may choose "
-            "others.",
+            "Templates were chosen by a model (see `autotune`); a device times them and may "
+            "choose others.",
         )
     if any(op.startswith(_PRODUCTS) for kernel in report.kernels for op in kernel.ops):
         how = "chosen by a model" if has_known_question() else "left out"
         yield Fidelity(
             "padding",
-            f"Padding of matrices was {how}: torch pads where a measurement on the device says "
-            "that it pays.",
+            f"Padding of matrices was {how}; on the device, torch pads if its benchmark is faster.",
         )
     if any(kernel.name.startswith("triton_tem") for kernel in report.kernels):
         yield Fidelity(
             "epilogues",
-            "Epilogues were fused into templates without measuring whether that pays.",
+            "Epilogues were fused into templates without a benchmark.",
         )
     looped = any(kernel.name.startswith("triton_red") for kernel in report.kernels)
     if looped and not has_known_rule():
         yield Fidelity(
             "reductions",
-            "A device may add a configuration of a looped reduction with half its block, where "
-            "registers limit the occupancy.",
+            "A device may add a configuration with half the block to a looped reduction whose "
+            "occupancy registers limit.",
         )
 
 
@@ -400,11 +400,11 @@ def _options(report: Report, options: Mapping[str, Any]) -> Iterator[Fidelity]:
     if options.get("triton.cudagraphs"):
         programs = [report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers]
         parts = sum(len(_PARTITION.findall(program)) for program in programs)
-        how = ", where torch can replace the whole program by one"
+        how = ", where torch may replace the whole program by one"
         if parts:
             how = (
-                f", of {'the part' if parts == 1 else f'the {parts} parts'} that the program is "
-                "cut into (partition_0 and so on); what lies outside of them starts as usual"
+                f", for {'the part' if parts == 1 else f'the {parts} parts'} of the program "
+                "(partition_0 and so on); code outside them launches as usual"
             )
         yield Fidelity("CUDA graphs", f"CUDA graphs are recorded when the code first runs{how}.")
     if options.get("coordinate_descent_tuning"):
@@ -417,9 +417,11 @@ def _kernels(report: Report, device: Device) -> Iterator[Fidelity]:
     """Choices that depend on libraries of the target."""
     ops = {op for kernel in report.kernels for op in kernel.ops}
     if any("cudnn_attention" in op for op in ops):
-        yield Fidelity("attention", "Attention calls cuDNN, taken to be release 9.16 or later.")
+        yield Fidelity("attention", "Attention calls cuDNN, assumed to be release 9.16 or later.")
     if any("attention" in op for op in ops) and (built := device.kind.attention):
-        yield Fidelity("attention", f"Attention is taken to be built with {built} for this device.")
+        yield Fidelity(
+            "attention", f"Attention is assumed to be built with {built} for this device."
+        )
 
 
 def _devices(report: Report) -> Iterator[Fidelity]:
@@ -440,5 +442,5 @@ def _named(node: Node) -> str | None:
     if node.target in _MOVES and node.op == "call_method":
         return f".{node.target}() names a device: use the device of an input"
     if node.device is not None and node.device.startswith("cpu") and node.shape:
-        return f"{node.name} is on the CPU, whatever the target: use the device of an input"
+        return f"{node.name} is on the CPU for every target: use the device of an input"
     return None

@@ -217,8 +217,8 @@ def _headers(to: Path) -> None:
     source = Path(nvidia.__path__[0]) / "include"
     if not (source / "cuda_runtime.h").exists():
         raise CaptureError(
-            "A package for a virtual GPU is built with CUDA's headers, which this Triton "
-            "lacks: install the release of Triton that torch names."
+            "A package for a virtual GPU needs CUDA headers, which this Triton lacks. Install the "
+            "Triton release that torch requires."
         )
     shutil.copytree(source, to, copy_function=lambda name, link: Path(link).symlink_to(name))
     if not (to / "nv").exists():
@@ -231,8 +231,8 @@ def _stub(to: Path, name: str, functions: Iterable[str]) -> None:
     compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
     if compiler is None:
         raise CaptureError(
-            "A package for a virtual GPU is built with a C++ compiler, and there is none: "
-            "install g++ or clang++ (on Debian: apt-get install g++)."
+            "A package for a virtual GPU needs a C++ compiler, and none was found. Install g++ or "
+            "clang++ (on Debian: apt-get install g++)."
         )
     lines = [f'extern "C" void {function}() {{}}' for function in sorted({*functions})]
     source = to.with_suffix(".cpp")

@@ -57,7 +57,7 @@ _TOGETHER = 16  # kernels for one start of CUDA's tools
 _LOOK_S = 0.25  # between two looks for builds that take too long
 _SHOWN_ERROR = re.compile(r""".*?\w+Error(?:Impl)?\((['"])(.+)\1\)""")  # as repr shows one
 _EMULATED = (
-    "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
+    "Triton emulates bfloat16 on this GPU, which has no instructions for it. Inductor refuses to "
     "generate such a kernel for it."
 )
 
@@ -307,8 +307,8 @@ def _check_libraries(ttir: str, device: Device) -> None:
     for other in device.kind.others():
         if f'"{other.math_library}' in ttir:
             raise UsageError(
-                f"its TTIR calls the mathematical library of {other.name.upper()}. Compile the "
-                "function itself, wb.matrix(fn, args, targets=…), to have both"
+                f"its TTIR calls the math library of {other.name.upper()}. Compile the function "
+                "itself for both: wb.matrix(fn, args, targets=…)"
             )
 
 
@@ -381,8 +381,8 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
     except RuntimeError as error:  # what is wrong with the IR stands in the worker's own output
         if function.is_gluon() and str(error) == _NOT_PARSED:
             raise NotParsed(
-                "its Gluon code is not valid there; a warp has "
-                f"{device.spec.warp_size} threads on this GPU, which layouts have to fill"
+                "its Gluon code is invalid there: layouts must fill warps, which have "
+                f"{device.spec.warp_size} threads on this GPU"
             ) from None
         raise
     texts, binary = code_of(kernel)

@@ -45,16 +45,16 @@ def list_triton_kernels(report: Report) -> list[Kernel]:
     languages = set(report.kernels.columns.get("language", ()))
     if languages == {"extern"}:
         raise UsageError(
-            f"{name} only calls libraries, it has no Triton kernels. Compile it with "
-            'options={"max_autotune": True, "max_autotune_gemm_backends": "TRITON"} to have '
-            "products as kernels."
+            f"{name} has only library calls, no Triton kernels. Compile it with "
+            'options={"max_autotune": True, "max_autotune_gemm_backends": "TRITON"} to get matmuls '
+            "as kernels."
         )
     if "triton" in languages:
         why = report.why_missing("assembly") or "its code was not recorded"
-        raise UsageError(f"The Triton kernels of {name} cannot be compiled again: {why}.")
+        raise UsageError(f"The Triton kernels of {name} cannot be recompiled: {why}.")
     raise UsageError(
-        f"{name} was compiled for the CPU and has no Triton kernels. Compile it for a GPU: "
-        'wb.aot_compile(fn, args, target="h100"), or give matrix the function and its inputs.'
+        f"{name} was compiled for the CPU and has no Triton kernels. Compile it for a GPU with "
+        'wb.aot_compile(fn, args, target="h100"), or pass matrix the function and its inputs.'
     )
 
 
@@ -65,7 +65,9 @@ def find_kernel(report: Report, name: str) -> Kernel:
         if name in (kernel.id, kernel.name):
             return kernel
     names = ", ".join(f"{kernel.id} ({kernel.name})" for kernel in kernels)
-    raise UsageError(f"There is no Triton kernel {name!r}. Those of this compilation: {names}.")
+    raise UsageError(
+        f"{name!r} is not a Triton kernel of this compilation: expected one of {names}."
+    )
 
 
 def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]) -> list[Chosen]:

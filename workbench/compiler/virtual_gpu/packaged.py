@@ -40,11 +40,10 @@ from workbench.tasks.progress_events import ProgressCallback
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
 """The code around the kernels runs on the processors that servers with GPUs have, since 2.13."""
 _NOTES = (
-    "compiled for a virtual GPU: nothing of it was run, and the program was exported on "
-    "the CPU, where code that asks for the device takes the CPU's branch",
-    "the weights lie beside the library: only where the GPU is can they be built into it",
-    "of {} of its Triton kernels one configuration was chosen without timing: the one that spills "
-    "the least",
+    "compiled for a virtual GPU and not run; the export ran on the CPU, so code that checks the "
+    "device takes its CPU branch",
+    "the weights are next to the library; they can be built into it only on a machine with the GPU",
+    "{} of its Triton kernels got the configuration with the fewest spills, without timing",
 )
 
 
@@ -93,8 +92,8 @@ class BuildElsewhere:
         lost = [row.fqn for row in package.constants if row.name not in library.values]
         if lost:
             raise CaptureError(
-                f"The compiler made constants of its own ({', '.join(lost[:3])}), whose values are "
-                f"only known on a machine with the {self.gpu.device_name}: package it there."
+                f"The compiler created constants ({', '.join(lost[:3])}) whose values are known "
+                f"only on a machine with the {self.gpu.device_name}. Package it there."
             )
         release = torch.__version__.partition("+")[0]
         there = Elsewhere(
@@ -124,9 +123,9 @@ def for_gpu(
     """
     if not gpu.kind.is_linked_anywhere:
         raise UsageError(
-            f"target is {gpu.name!r}: a package for it is linked against {gpu.kind.toolkit}, which "
-            f"is not built here. Package the model on a machine with {gpu.kind.toolkit}, or "
-            f"compile it for the GPU with wb.aot_compile(…, target={gpu.name!r}).save(path)."
+            f"target is {gpu.name!r}, but packages that link against {gpu.kind.toolkit} cannot be "
+            f"built here. Package the model on a machine with {gpu.kind.toolkit}, or compile it "
+            f"for the GPU with wb.aot_compile(…, target={gpu.name!r}).save(path)."
         )
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     options = {**(_HOST_CODE if is_x86 and has_march() else {}), **request.options}

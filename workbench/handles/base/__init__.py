@@ -3,6 +3,6 @@
 DOORS = {
     "checked_call": "Compiled code, called like eager and checked on every call.",
     "compared_call": "One call of compiled code, compared with the user's program.",
-    "compiled_base": "What compiled functions of every target share.",
+    "compiled_base": "The base of compiled functions for every target.",
 }
 """What other rooms import of this one."""

@@ -105,7 +105,7 @@ class CheckedCall(CompiledBase):
         """A sentence for each variable of the closure that has no value any more."""
         env = tp.artifacts_of(self._aot_fn).runtime_env
         cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
-        said = "a variable of the closure, which has no value now"
+        said = "a closure variable, which has no value now"
         return [f"{name}: {said}" for name, cell in cells if cell == types.CellType()]
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
@@ -159,7 +159,7 @@ class CheckedCall(CompiledBase):
 
     @property
     def reference_name(self) -> str | None:
-        """`module:qualified.name` of the original, if it can be imported."""
+        """`module:qualified.name` of the function, if it can be imported."""
         return self._plan.reference
 
     @property
@@ -202,7 +202,7 @@ class CheckedCall(CompiledBase):
     def _for_tracing(self) -> Callable[..., Any]:
         """What another compilation sees in place of the guards and the machine code."""
         if self._original is None:
-            reason = f"{self.name} is compiled code from a file, without its original"
+            reason = f"{self.name} is compiled code from a file, without its eager function"
             disable: Any = torch.compiler.disable
             opaque = _call_weakly(ref(self), CheckedCall._run_opaquely)
             return disable(opaque, reason=reason)  # type: ignore[no-any-return]
@@ -304,7 +304,7 @@ def _call_weakly(here: ref[CheckedCall], method: Callable[..., Any]) -> Callable
     def call(*args: Any, **kwargs: Any) -> Any:
         owner = here()
         if owner is None:
-            raise UsageError("The compiled code is gone: keep what aot_compile or load returned.")
+            raise UsageError("The compiled code is gone. Keep the result of aot_compile or load.")
         return method(owner, *args, **kwargs)
 
     return call

@@ -42,7 +42,7 @@ def try_call(
 
 
 def list_roots(compiled: CheckedCall) -> Iterator[Root]:
-    """List possible targets of writes: its module, the original's reads, the code's own cells."""
+    """List possible targets of writes: its module, the function's reads, the code's own cells."""
     if compiled.module is not None:
         yield "", compiled.module
     yield from (("", owner) for owner in compiled.plan.receiver)

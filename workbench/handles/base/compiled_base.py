@@ -59,8 +59,8 @@ class _Held:
             return own
         if not self.is_plain:
             raise UsageError(
-                f"The example input {self.path} is gone, and a tensor of its kind cannot be made "
-                "from a description. Run the cell again."
+                f"The example input {self.path} is gone, and such a tensor cannot be created from "
+                "a description. Run the cell again."
             )
         made = tensor_of(self.like, self.path)
         is_dense = made.numel() == made.untyped_storage().size() // made.itemsize

@@ -2,6 +2,6 @@
 
 DOORS = {
     "dispatch": "Compiles for a target, or again from a file.",
-    "fits": "Whether a model fits into a GPU, from two shallow ones.",
+    "fits": "Whether a model fits on a GPU, from two shallow copies.",
 }
 """What other rooms import of this one."""

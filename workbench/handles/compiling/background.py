@@ -69,7 +69,7 @@ def _compiled_by(child: Child, order: object, steps: Steps, name: str) -> str:
     except EOFError as error:
         raise WorkbenchError(
             f"The worker that compiled {name} {child.how_it_ended()}. Compile it here with "
-            f"aot_compile to see why. It wrote:\n{child.last_words() or '(nothing)'}"
+            f"aot_compile to see why. Its output was:\n{child.last_words() or '(nothing)'}"
         ) from error
 
 
@@ -94,8 +94,8 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
     lost = [name for name in names if name not in known]
     if lost:
         raise WorkbenchError(
-            f"{callee.name} reaches {', '.join(lost)} in a way that its result cannot be given the "
-            "live object again. Compile it here with aot_compile."
+            f"{callee.name} reaches {', '.join(lost)} in a way that does not allow its result to "
+            "use the live object. Compile it here with aot_compile."
         )
     return {name: known[name] for name in names}
 

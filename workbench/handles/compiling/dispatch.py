@@ -51,7 +51,8 @@ def compile_for_target(
     request = _with_original(request)
     if progress is not None and not callable(progress):
         raise UsageError(
-            f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
+            f"progress is {progress!r}: expected a function that takes the name of a phase and "
+            "the seconds."
         )
     hooks, repeated = _find_hooks(request), request
     if hooks is not None:
@@ -109,7 +110,7 @@ def _read_hooks(world: World, request: CompileRequest) -> ModuleHooks | None:
     hooks = world.read_hooks(request)
     if hooks is None or isinstance(hooks, ModuleHooks):
         return hooks
-    raise TypeError(f"read_hooks gave a value of type {type(hooks).__name__}")
+    raise TypeError(f"read_hooks returned a value of type {type(hooks).__name__}")
 
 
 @contextmanager
@@ -171,8 +172,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     """
     if module is not None and not callable(module):
         raise UsageError(
-            f"module is {shown(module)}: expected the module or function that the file was made "
-            "from."
+            f"module is {shown(module)}: expected the module or function that was compiled."
         )
     with open_any(path) as opened:
         if opened.package is not None:
@@ -184,8 +184,8 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     if target is None:
         if stored["receiver"] is not None or stored["reference"] is None:
             raise ArtifactError(
-                f"{stored['name']} cannot be imported by name. Pass it: recompile(path, "
-                "module=the module or function)."
+                f"{stored['name']} cannot be imported by name. Pass it: recompile(path, module=the "
+                "module or function)."
             )
         target = resolve(stored["reference"])
     contract = Contract.from_json(stored["inputs"])
@@ -244,12 +244,12 @@ def _recorded(
         return report, isinstance(x, CompiledBase)
     if not callable(x):
         raise UsageError(
-            f"A {type(x).__name__} has no kernels. Pass what aot_compile returned, a report, or a "
+            f"A {type(x).__name__} has no kernels. Pass a result of aot_compile, a report, or a "
             "function and its example inputs."
         )
     if args is None:
         raise UsageError(
-            "A function has no kernels before it is compiled: pass its example inputs, too, "
+            "A function has no kernels before it is compiled. Pass its example inputs too: "
             "wb.matrix(fn, (x,), targets=[…])."
         )
     request = CompileRequest.of(x, args, None, CompileOptions(target=first))

@@ -30,12 +30,12 @@ from workbench.number_text import number_text, plural
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _BENT = (
-    "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "
-    "through the last two"
+    "linearity error: the line through {} and {} layers is {:+.1%} off at {}, so the last two are "
+    "used"
 )
 _NO_LOSS = (
-    "The forward of {} gives no loss, a single number: a training step needs one. Wrap the model "
-    "in a module that returns it, such as cross_entropy(model(x), y), or pass grad=False."
+    "The forward pass of {} returns no loss (a single number), which a training step needs. Wrap "
+    "the model in a module that returns it, such as cross_entropy(model(x), y), or pass grad=False."
 )
 _ON_THE_LINE = 0.005
 _SCALAR = 16  # bytes of a number of the largest type
@@ -63,8 +63,8 @@ class FitRequest:
         kwargs = self.kwargs(layers) if callable(self.kwargs) else self.kwargs
         if not isinstance(args, tuple | list) or not isinstance(kwargs, Mapping):
             raise UsageError(
-                "A function for args= gives a tuple and one for kwargs= a dict, for a number of "
-                f"layers: got {type(args).__name__} and {type(kwargs).__name__}."
+                "For a number of layers, a function for args= must return a tuple and one for "
+                f"kwargs= a dict: got {type(args).__name__} and {type(kwargs).__name__}."
             )
         return tuple(args), dict(kwargs)
 
@@ -156,8 +156,8 @@ def _built(make: Callable[[int], torch.nn.Module], count: int) -> torch.nn.Modul
     model = make(count)
     if not isinstance(model, torch.nn.Module):
         raise UsageError(
-            f"The function for model= gave {shown(model)} for {plural(count, 'layer')}: expected a "
-            "torch.nn.Module."
+            f"The function for model= returned {shown(model)} for {plural(count, 'layer')}: "
+            "expected a torch.nn.Module."
         )
     return model
 
@@ -168,23 +168,23 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
     if not isinstance(model, torch.nn.Module):
         if total is None:
             raise UsageError(
-                "fits needs total= with a function that makes a model: the number of layers that "
-                "the whole has, such as total=32."
+                "fits needs total= if model= is a function: the number of layers of the full "
+                "model, such as total=32."
             )
         return lambda count: copy_without_weights(_built(model, count)), total
     name = layer_list(model)
     if name is None:
         if total is not None:
             raise UsageError(
-                f"{type(model).__name__} has no list of equal layers to take total={total} of: "
-                "leave total out, or pass a function that makes a model of so many layers."
+                f"{type(model).__name__} has no list of identical layers for total={total}. Leave "
+                "total out, or pass a function that creates a model with any number of layers."
             )
         return lambda _: copy_without_weights(model), 1
     there = len(model.get_submodule(name))  # type: ignore[arg-type]
     if total is not None and max(request.layers, default=total) > there:
         raise UsageError(
-            f"{name} of this {type(model).__name__} has {plural(there, 'layer')}, and layers="
-            f"{request.layers} asks for more: pass depths up to {there}."
+            f"{name} of this {type(model).__name__} has {plural(there, 'layer')}, fewer than "
+            f"layers={request.layers}. Pass depths up to {there}."
         )
     return lambda count: copy_with_layers(model, name, count), total or there
 
@@ -192,8 +192,8 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
 def _capacity(request: FitRequest) -> tuple[int, str]:
     if request.target in TARGETS:
         raise UsageError(
-            f"target={request.target!r} has no capacity that is known: pass a GPU of targets(), "
-            "such as 'h100', which need not be there."
+            f"The memory capacity of target={request.target!r} is unknown. Pass a GPU of "
+            "targets(), such as 'h100'; this machine does not need it."
         )
     gpu = list_known_gpus()[request.target]
     if request.capacity is None:
@@ -257,8 +257,8 @@ def cut_layers(
     where = None if module is None else layer_list(module)
     if module is None or where is None:
         raise UsageError(
-            f"{name} has no list of equal layers, of one class with parameters of the same sizes, "
-            f"to leave {layers} of: pass layers=None, which compiles the whole."
+            f"{name} has no list of identical layers (one class, equal parameter sizes) to cut to "
+            f"{layers}. Pass layers=None to compile the full model."
         )
     module_list: Any = module.get_submodule(where)
     whole = dict(module_list._modules)
@@ -316,6 +316,6 @@ def call_shape(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, .
         if isinstance(leaf, torch.Tensor) and leaf.ndim:
             return tuple(leaf.shape)
     raise UsageError(
-        "fits needs example inputs with a tensor that has a batch, such as "
+        "fits needs example inputs with a tensor that has a batch dimension, such as "
         'args=(torch.zeros(1, 2048, dtype=torch.long, device="meta"),).'
     )

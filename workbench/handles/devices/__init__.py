@@ -2,6 +2,6 @@
 
 DOORS = {
     "local_gpu": "The GPU of this machine: what it is, and a call compiled for it.",
-    "watched_kernels": "Runs the kernels of a program under watch.",
+    "watched_kernels": "Runs the kernels of a program instrumented.",
 }
 """What other rooms import of this one."""

@@ -126,8 +126,8 @@ def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | N
         sources={},
     )
     note = (
-        f"{reported.name} is not in wb.targets(): its limits are those of {base.title}, its rates "
-        "are scaled from there. Describe it in a file of your own for exact ones."
+        f"{reported.name} is not in wb.targets(). Its limits are those of {base.title}, and its "
+        "rates are scaled from there. Describe it in your own file for exact ones."
     )
     return made, note
 

@@ -19,12 +19,11 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 _FROM_FILE = (
-    "It was loaded from a file, which holds no inputs to run it on: compile the call itself with "
+    "It was loaded from a file, which holds no inputs to run it on. Compile the call itself with "
     "`wb.aot_compile(fn, args)`."
 )
 _NOT_VIRTUAL = (
-    "Kernels are run under watch of a program for a GPU that is not here: compile it with "
-    '`target="h100"`.'
+    'Kernels run instrumented only in a program for a virtual GPU: compile it with `target="h100"`.'
 )
 
 
@@ -42,7 +41,7 @@ def explain_no_check(compiled: Any) -> str | None:
 def describe_check(compiled: Any) -> str:
     """Describe the cost of checking a program's kernels, in a sentence."""
     count = _count_kernels(compiled)
-    return f"Runs {plural(count, 'Triton kernel')} on the CPU, every program of each."
+    return f"Runs {plural(count, 'Triton kernel')} on the CPU, with every program instance."
 
 
 def start_check(compiled: Any) -> BackgroundTask[Any]:

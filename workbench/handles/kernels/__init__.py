@@ -2,7 +2,7 @@
 
 DOORS = {
     "compare_targets": "Compiles every Triton kernel for several GPUs.",
-    "config_search": "Judges and orders configurations that were compiled.",
+    "config_search": "Checks and orders compiled configurations.",
     "ranked": "Compiles configurations of one kernel and ranks them by a model.",
 }
 """What other rooms import of this one."""

@@ -34,7 +34,7 @@ from workbench.specs import Gpu
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import ProgressCallback
 
-_NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."
+_NOT_KEPT = "The report lacks the source to compile it from. Recompile the function."
 
 
 def compare(
@@ -68,8 +68,7 @@ def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
     gpus = {catalogue[name].name: catalogue[name] for name in targets}
     if not gpus:
         raise UsageError(
-            'targets is empty: name at least one GPU, such as ["a100", "h100"]; wb.targets() lists '
-            "them."
+            'targets is empty: name at least one GPU of wb.targets(), such as ["a100", "h100"].'
         )
     return tuple(gpus.values())
 

@@ -41,7 +41,9 @@ from workbench.specs import Gpu
 Described = tuple[AnyWork, AnyLaunch] | str
 """What a kernel does in one configuration, and how it is launched; or why no model knows that."""
 Describe = Callable[[Resources], Described]
-NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
+NO_MODEL = (
+    "The grid of this kernel has no model, so configurations are ordered by spills and occupancy."
+)
 _TAKEN = ("registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter")
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 
@@ -66,7 +68,7 @@ def judge_built(
     if built.loop is not None:
         if built.loop.spilled:
             count = plural(built.loop.spilled, "register")
-            reason = f"each step along K stores and loads {count} that do not fit"
+            reason = f"each K-loop iteration stores and loads {count} that do not fit"
             return replace(judged, verdict=SPILLS, reason=reason)
     elif resources.spills:
         amount = plural(resources.spills, "store or load", "stores and loads")

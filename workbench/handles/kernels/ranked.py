@@ -92,7 +92,8 @@ def rank_configs(
     sweep = _sweep(report, gpu, kernel, blocks or ())
     if not sweep.source.is_user_product and (sizes or prior is not None):
         raise UsageError(
-            f"sizes and prior are for products that you wrote in Triton: {sweep.kernel.id} is none."
+            f"sizes and prior are for matmuls that you wrote in Triton, but {sweep.kernel.id} "
+            "is not one."
         )
     check_sizes(sizes or {})
     sweep = replace(sweep, product={**sweep.product, **(sizes or {})})
@@ -173,8 +174,8 @@ def get_gpu(report: Report) -> Gpu:
         return catalogue[report.request.target]
     if not has_gpu():
         raise UsageError(
-            "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
-            'such as target="h100", to rank its configurations here.'
+            "This was compiled for another machine's GPU. To rank its configurations here, compile "
+            'it for that GPU by name, such as target="h100".'
         )
     return describe_local_gpu()[0].spec
 
@@ -183,12 +184,12 @@ def _sweep(report: Report, gpu: Gpu, name: str, requested: Collection[str] = ())
     kernel = find_kernel(report, name)
     text = report.texts.get(kernel.text or "")
     if text is None:
-        raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
+        raise UsageError(f"The source of {kernel.id} is not in the report. Recompile it.")
     source = read_source(text)
     names = find_tunable(source, requested)
     if not names:
         fixed = ", ".join(source.signature) or "none"
-        raise UsageError(f"{kernel.id} has no block sizes to change: its arguments are {fixed}.")
+        raise UsageError(f"{kernel.id} has no block sizes to change; its arguments are {fixed}.")
     own = []
     for row in report.resources:
         if row.kernel == kernel.id:

@@ -65,11 +65,14 @@ def _why_nothing(fn: Callable[..., Any], program: ProgramRecord) -> str:
         return (
             f'The graph breaks at {row.file}:{row.line} in {row.function}: "{row.text.strip()}" '
             f"({row.kind}). In a loop, a `try` or a `with`, torch.compile then runs the whole "
-            "function without compiling it. Mend that line: wb.rehearse(fn, args) tries cures."
+            "function in eager. Fix that line: wb.rehearse(fn, args) tries fixes."
         )
     if inspect.isgeneratorfunction(getattr(fn, "forward", fn)):
-        return "It is a generator, which torch.compile runs as it is: compile what it calls."
-    return "No call of it computed with tensors in code that torch.compile looks at."
+        return (
+            "It is a generator, which torch.compile runs in eager. Compile the function that it "
+            "calls."
+        )
+    return "None of its calls ran tensor operations in code that torch.compile captures."
 
 
 def _check_calls(calls: Sequence[Call]) -> None:
@@ -77,9 +80,9 @@ def _check_calls(calls: Sequence[Call]) -> None:
     for call in calls:
         if not (isinstance(call, tuple) or callable(call)):
             raise UsageError(
-                f"calls has a {type(call).__name__} where a call is expected: write each as the "
-                "tuple of its arguments, such as [(x,), (y,)], or as a function that is given the "
-                "compiled one and calls it."
+                f"calls contains a {type(call).__name__}. Write each call as a tuple of its "
+                "arguments, such as [(x,), (y,)], or as a function that takes the compiled one and "
+                "calls it."
             )
 
 
@@ -146,7 +149,7 @@ class LoadedVariants(CompiledCode):
     calls (`"error"`). With `"eager"` torch does not report them, and it is None.
     """
 
-    instead = "Load its file where it is needed."
+    instead = "Load its file in the process that needs it."
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature
@@ -187,7 +190,7 @@ class LoadedVariants(CompiledCode):
         path = self.path
         with open_any(path) as opened:
             if opened.digest != self.digest:
-                raise ArtifactError(f"{path} is another file now than the one that was loaded.")
+                raise ArtifactError(f"{path} has changed since it was loaded.")
         return read_variants_record(path)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -239,8 +242,8 @@ class _Missed:
         why = f" (does not hold: {guards})" if guards else ""
         return ArtifactError(
             f"No variant of {self._name} in the file fits this call{why}. Record one with "
-            "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands before "
-            "the break that it came to has been run."
+            "wb.variants, or load with on_miss='compile' or on_miss='eager'. The code before the "
+            "break has already run."
         )
 
     def _add(self) -> None:
@@ -267,11 +270,13 @@ def load_variants(
     """Open a file as a callable with the function's signature; see `workbench.load`."""
     if module is None:
         raise UsageError(
-            f"{path} holds the code of a function with breaks: hand that function or module over, "
+            f"{path} has the code of a function with breaks. Pass that function or module: "
             "wb.load(path, fn)."
         )
     if not check:
-        raise UsageError("check=False is not for .aotv files: the checks choose the variant.")
+        raise UsageError(
+            "check=False is not for .aotv files, because the checks choose the variant."
+        )
     require_one_of("on_miss", on_miss, ON_MISS)
     return LoadedVariants(install_variants(path, module, trust, opened), module, on_miss)
 

@@ -68,7 +68,7 @@ def load_compiled(
         raise ArtifactError(
             f"{path} was compiled with other values of globals:\n  - "
             + "\n  - ".join(problems)
-            + "\nRestore them, or compile again: recompile(path)."
+            + "\nRestore them, or recompile: recompile(path)."
         )
     return compiled
 

@@ -41,23 +41,23 @@ if TYPE_CHECKING:
 
 BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
 _GONE = (
-    "The function is not alive here: budgets can be tried for what aot_compile returned, not for a "
-    "record or a file."
+    "The function is not alive here. Budgets can be tried for a result of aot_compile, not for a "
+    "report or a file."
 )
 _NO_BACKWARD = (
-    "{} was compiled without a backward, so that nothing is saved for one: compile a training step "
+    "{} was compiled without a backward pass, so nothing is saved for one. Compile a training step "
     "with grad=True."
 )
 _SHARDED = (
-    "{} was sharded by fully_shard: torch applies a budget to the graph of each block, and this is "
-    "one program of all blocks. Compile one block by itself and try budgets there."
+    "{} was sharded by fully_shard. torch applies a budget to the graph of each block, but this is "
+    "one program of all blocks. Compile one block separately and try budgets there."
 )
 _OPTION = "activation_memory_budget"
 ESTIMATORS = ("flops", "roofline")
 _ESTIMATOR = "activation_memory_budget_runtime_estimator"
 _NO_ROOFLINE = (
-    "{} was compiled for {}, and there is no roofline for a CPU: compile for a GPU, such as "
-    "target='h100', or leave estimator='roofline' out."
+    "{} was compiled for {}, and a CPU has no roofline. Compile for a GPU, such as target='h100', "
+    "or leave estimator='roofline' out."
 )
 Estimator = Literal["flops", "roofline"]
 """By which times torch chooses what is kept: its own count of operations, or the GPU's roofline."""
@@ -157,7 +157,7 @@ class Checkpoint:
         cure = (
             f"Take {min(others):g} or more."
             if others
-            else "Leave it at 1, or draw the numbers outside of the step and pass them in."
+            else "Leave it at 1, or draw the numbers outside the step and pass them in."
         )
         raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
@@ -309,8 +309,8 @@ def _check_previews(report: Report) -> None:
     if len(report.memory_budgets):
         return
     reasons = [row.reason for row in report.capabilities if row.name == "memory_budgets"]
-    why = next((reason for reason in reasons if reason), "torch did not part a joint graph")
-    raise UsageError(f"Budgets cannot be looked at: {why}.")
+    why = next((reason for reason in reasons if reason), "torch did not partition a joint graph")
+    raise UsageError(f"Budgets cannot be analysed: {why}.")
 
 
 class LiveBudgets(LivePart):
@@ -353,13 +353,13 @@ class LiveBudgets(LivePart):
         return in_background(self._compiled, f"{name}, {what}", work)
 
 
-_NOT_HERE = "Its gradients were not compared: the GPU is not here."
-_MADE_UP = " The example inputs are gone: numbers between 0 and 1 stood in for {}."
-_NOTHING = "Its gradients were not compared: with these inputs all of them are zero."
-_FAILED = "Its gradients were not compared: the original failed ({})."
+_NOT_HERE = "Its gradients were not compared, because the GPU is not here."
+_MADE_UP = " The example inputs are gone; numbers between 0 and 1 replaced {}."
+_NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
+_FAILED = "Its gradients were not compared, because eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared: eager draws other random numbers, and the gradients of the "
-    "program with its own budget are wrong."
+    "Its gradients were not compared, because eager draws other random numbers and the program "
+    "with its own budget has wrong gradients."
 )
 _BY_CHANCE = "eager draws other random numbers"
 
@@ -380,7 +380,7 @@ def check_gradients(
     *,
     is_sound: bool = True,
 ) -> GradientCheck:
-    """Compare every effect of `made` with the original of `own`, as `verify` does.
+    """Compare every effect of `made` with the eager function of `own`, as `verify` does.
 
     If the result is random and eager draws other numbers, gradients are compared with those of
     `own`. This requires that `own` `is_sound`: its backward pass does not draw again.
@@ -423,7 +423,7 @@ def _verdict(rows: Sequence[Comparison], count: int, who: str) -> GradientCheck:
         how = row.reason or f"by up to {number_text(row.max_abs_error, 'difference')}"
         return GradientCheck(
             False,
-            f"{row.leaf} differs from that of {who} ({how}), so that the budget must not be used.",
+            f"{row.leaf} differs from that of {who} ({how}), so the budget must not be used.",
         )
     if lost := [row for row in rows if row.verdict == "not checked"]:
         names = join_words([row.leaf for row in lost])
@@ -431,6 +431,6 @@ def _verdict(rows: Sequence[Comparison], count: int, who: str) -> GradientCheck:
     error = find_largest_error(rows) or 0.0
     return GradientCheck(
         True,
-        f"Its outputs and the gradients of {count} tensor{'s' if count != 1 else ''} are those of "
-        f"{who}, within {error:.2g}.",
+        f"Its outputs and the gradients of {count} tensor{'s' if count != 1 else ''} match those "
+        f"of {who}, within {error:.2g}.",
     )

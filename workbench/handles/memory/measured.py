@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.handles.base.checked_call import CheckedCall
     from workbench.handles.base.compiled_base import CompiledBase
 
-MEASURED = "torch's profiler saw a call of the original"
+MEASURED = "torch's profiler measured an eager call"
 WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs
 
 
@@ -121,9 +121,9 @@ def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     other = next((row for row in rows if missing[row.bytes]), None)
     if usage.timeline.is_sized_by_hint and other is not None:
         raise UsageError(
-            f"Memory was counted for the sizes of the call that was compiled ({other.value} with "
-            f"{number_text(other.bytes, 'bytes')}), and these inputs have others: pass inputs of "
-            "those sizes, or compile with these."
+            f"Memory was counted for the sizes of the compiled call ({other.value} with "
+            f"{number_text(other.bytes, 'bytes')}), but these inputs have others. Pass inputs of "
+            "those sizes, or recompile with these."
         )
 
 

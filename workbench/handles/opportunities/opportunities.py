@@ -90,7 +90,7 @@ class Opportunities(Sequence[Suggestion]):
             if key in (suggestion.opportunity.id, suggestion.opportunity.rule):
                 return suggestion
         rules = ", ".join(suggestion.opportunity.rule for suggestion in self._found) or "none"
-        raise UsageError(f"There is no opportunity {key!r}. There are: {rules}.")
+        raise UsageError(f"{key!r} is not an opportunity here: expected one of {rules}.")
 
     def frame(self) -> pandas.DataFrame:
         """Return a row for each opportunity: the table `report.frame("opportunities")`."""

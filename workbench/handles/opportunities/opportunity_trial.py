@@ -50,17 +50,17 @@ if TYPE_CHECKING:
 _PATIENCE = Patience(budget_s=2.0)
 _OTHER_INPUTS = ("dtype", "memory_format", "float32_matmul_precision")  # not seen in the code alone
 _GONE = (
-    "The function is not alive here: opportunities of what aot_compile returned can be tried, "
-    "those of a record or a file cannot."
+    "The function is not alive here. Opportunities can be tried for a result of aot_compile, not "
+    "for a report or a file."
 )
 _NO_CLUSTER = (
-    "It was compiled as one rank of a cluster that is not there any more: try it inside of the "
-    "same `with wb.virtual_cluster(…)`, or beside the process group that it was built with."
+    "It was compiled as a rank of a cluster that has ended. Try it in the same `with "
+    "wb.virtual_cluster(…)`, or with the process group that it was built with."
 )
-_MEANT = "Not compared: the numbers are meant to change, and the GPU is not here."
+_MEANT = "The outputs were not compared: their values are meant to change, and the GPU is not here."
 _NOT_HERE = (
-    "Not compared: the GPU is not here. try_(interpret=True) runs the changed program on the CPU, "
-    "kernel by kernel, and compares it with the original."
+    "The outputs were not compared, because the GPU is not here. With try_(interpret=True), the "
+    "changed program runs on the CPU and is compared with eager."
 )
 
 
@@ -123,7 +123,7 @@ def try_opportunity(
             agrees, checked = _compare(subject, changed, before.inputs, call, change)
         if has_fake_collectives(subject.report):
             agrees, checked = None, f"Not compared: {NOTHING_SENT}"
-        with step(progress, "timing both in turn"):
+        with step(progress, "timing both, interleaved"):
             times = _measure(subject, changed, before.inputs, call, change)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
@@ -217,7 +217,7 @@ def _interpreted(old: Any, new: Any, call: CompileRequest) -> tuple[bool | None,
         verification = verify_program(new.program, new.original, question)
     except WorkbenchError as error:
         return None, f"Not compared: {error}"
-    return _verdict(list(verification.rows), "the changed program and the original")
+    return _verdict(list(verification.rows), "the changed program and eager")
 
 
 def _compare(
@@ -244,11 +244,11 @@ def _compare(
         rows = [row for row in rows if not row.leaf.startswith(STRIDES)]
     drawn = {row.leaf for row in rows if row.verdict == "not checked" and row.reason == DRAWN}
     if not drawn or isinstance(old, _Eager):
-        return _verdict(rows, "the original and the copy")
+        return _verdict(rows, "eager and the copy")
     alike = try_call(old, new, call.inputs, original_inputs=inputs).judge()  # both draw alike
     rows = [row for row in rows if row.leaf not in drawn]
     rows += [row for row in alike if row.leaf in drawn]
-    return _verdict(rows, "the original (what it draws: of what was compiled) and the copy")
+    return _verdict(rows, "eager (with the random numbers of the compiled code) and the copy")
 
 
 def _describe_errors(both: Trial) -> tuple[bool | None, str]:
@@ -256,7 +256,7 @@ def _describe_errors(both: Trial) -> tuple[bool | None, str]:
     pairs = both.list_pairs()
     if others := [pair for pair in pairs if pair.failure]:
         named = "; ".join(f"{pair.name}: {pair.failure}" for pair in others)
-        return False, f"The numbers are meant to change, but not this: {named}."
+        return False, f"The values are meant to change, but not this: {named}."
     numbers = [
         replace(pair, actual=pair.actual.to(pair.expected.dtype))
         for pair in pairs
@@ -264,17 +264,17 @@ def _describe_errors(both: Trial) -> tuple[bool | None, str]:
     ]
     worst = max((row.max_abs_error for row in Judge().compare(numbers)), default=0.0)
     return None, (
-        f"The numbers are meant to change: outputs differ by at most {worst:.2g}. Whether that is "
-        "good enough is yours to say."
+        f"The values are meant to change: outputs differ by at most {worst:.2g}. Decide whether "
+        "that is good enough."
     )
 
 
 def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
-    what = "Outputs and all that the call changes"
+    what = "Outputs and all effects"
     verdicts = {row.verdict for row in rows}
     limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
     if not limits:
-        return None, "Not compared: no output can be."
+        return None, "The outputs were not compared, because none can be."
     rtol, atol = max(limits)
     tolerance = f"rtol {rtol:.2g}, atol {atol:.2g}"
     if "failed" in verdicts:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from workbench.handles.packages.package import Package
 
 DOORS = {
-    "comparisons": "A package compared with its original, and its memory with what was counted.",
-    "package": "A package in this process, called like its model; how one is made.",
+    "comparisons": "Compares a package with eager, and its measured memory with the counted.",
+    "package": "A package in this process, called like its model, and how it is written.",
 }
 """What other rooms import of this one."""
 

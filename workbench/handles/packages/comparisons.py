@@ -20,7 +20,7 @@ from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
 from workbench.handles.packages.open_package import OpenPackage
 from workbench.handles.running.verify import has_other_draws, name_reference
 
-_NOT_WRITTEN = "the original writes it in a call, and the package writes no buffer"
+_NOT_WRITTEN = "eager writes it in a call, but the package writes no buffer"
 
 
 def verify_package(
@@ -42,9 +42,9 @@ def verify_package(
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
     if written:
         raise UsageError(
-            f"The package writes its own {', '.join(sorted(written))} in every call, and a "
-            "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
-            "their own."
+            f"The package writes its own {', '.join(sorted(written))} in every call, so a "
+            "comparison would change its state. wb.roundtrip(package, args) compares in separate "
+            "processes."
         )
     trial = Trial.of(
         package,
@@ -83,8 +83,8 @@ def find_packaged_reference(
     if len(models) > 1 and package.manifest.bucketing is None:
         names = ", ".join(package.names)
         raise UsageError(
-            f"The package holds several models ({names}), and verify calls one. Package each in a "
-            "file of its own, or compare one by wb.roundtrip(package, args, model=name)."
+            f"The package holds several models ({names}), but verify calls only one. Package each "
+            "in its own file, or compare one with wb.roundtrip(package, args, model=name)."
         )
     if reference is None:
         original = package.originals.get(models[0].name)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
 class OpenPackage(CompiledCode, ReportHolder):
     """Load and call the models of a package; see `Package`."""
 
-    instead = "Load its file where it is needed."
+    instead = "Load its file in the process that needs it."
 
     def __init__(self, parts: PackageParts) -> None:
         manifest, variant = parts.manifest, parts.variant
@@ -148,7 +148,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         the inputs.
         """
         if not self.manifest.are_variants:
-            raise UsageError(f"{self.path} holds no variants: its model runs every call.")
+            raise UsageError(f"{self.path} holds no variants: its only model runs every call.")
         if self._variant is None:
             return self._several_variants().choice(args, kwargs)
         from workbench.compiler.running.several_models import find_only_variant
@@ -201,7 +201,9 @@ class OpenPackage(CompiledCode, ReportHolder):
         """Return the report of one model's compilation; raises `ArtifactError` if there is none."""
         member = self.manifest.model(name).report
         if member is None:
-            raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
+            raise ArtifactError(
+                f"{self.path} has no report of {name}, because torch itself wrote it."
+            )
         with self._lock:
             content = self._opened.raw(member) if not self._opened.file.closed else None
         if content is None:
@@ -271,7 +273,7 @@ class _Several:
 
     def __init__(self, names: tuple[str, ...], refusal: str | None = None) -> None:
         listed = ", ".join(names)
-        several = f"The package holds several models ({listed}): call package[name](…)."
+        several = f"The package holds several models ({listed}). Call package[name](…)."
         self._refusal = refusal or several
 
     def _call(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.tasks.progress_events import ProgressCallback
 
 NO_KERNEL_TIMES = (
-    "The kernels of a package are inside its library, where they cannot be timed one by one: "
-    "wb.roundtrip(package, args) times whole calls, wb.profile(wb.aot_compile(model, args), args) "
-    "each kernel of the same model."
+    "The kernels of a package are inside its library and cannot be timed one by one. Time whole "
+    "calls with wb.roundtrip(package, args), or each kernel of the model with "
+    "wb.profile(wb.aot_compile(model, args), args)."
 )
 
 
@@ -259,8 +259,8 @@ def make_package(
         gpu = CompileOptions(target=target).gpu
         if gpu is None or len(requests) != 1:
             raise UsageError(
-                f"target is {target!r}: a package takes 'host', which is where the model's tensors "
-                "are, or for one model the name of a GPU in wb.targets()."
+                f"target is {target!r}: a package takes 'host' (the device of the model's tensors) "
+                "or, for one model, the name of a GPU in wb.targets()."
             )
         request, compile_library = for_gpu(requests[0], gpu, progress)
         requests = (request,)

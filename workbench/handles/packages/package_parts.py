@@ -55,7 +55,7 @@ def open_package_parts(
     a file that does not fit the machine is opened too, and its calls raise.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
-        raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
+        raise UsageError(f"num_runners is {num_runners!r}: expected at least 1.")
     name = check_file_path(path)
     load_steps.begin(load_steps.READ)
     with open_any(path) if opened is None else nullcontext(opened) as file:

@@ -55,7 +55,7 @@ class LiveCures:
         item = next((row for row in report.breaks if row.id == break_id), None)
         cures = () if item is None else tuple(find_cures(report, item))
         if item is None or not 0 <= number < len(cures):
-            raise UsageError(f"There is no cure {number} of a break {break_id!r} in this report.")
+            raise UsageError(f"Break {break_id!r} in this report has no fix {number}.")
         self._refuse_gone()
 
         def work(steps: Steps) -> RehearsedCure:
@@ -68,7 +68,7 @@ class LiveCures:
 
             return self._recipe.called(rehearse)
 
-        return _task(f"a cure of line {item.line}", work)
+        return _task(f"a fix of line {item.line}", work)
 
     def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
         """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
@@ -81,8 +81,8 @@ class LiveCures:
         gone = self._recipe.gone()
         if gone:
             raise UsageError(
-                f"The call cannot be run again: {', '.join(gone)} is gone. Keep it in a variable, "
-                "pass that, and run the cell again."
+                f"The call cannot run again, because {', '.join(gone)} is gone. Keep it in a "
+                "variable, pass that, and run the cell again."
             )
 
 

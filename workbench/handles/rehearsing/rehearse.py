@@ -43,10 +43,10 @@ from workbench.report import Break
 _COMPILED = ("cures", "helps", "explicit")
 """What is said only of a copy that was compiled and run."""
 _CAUGHT = (
-    "{} runs without the compiler, and captured it raises {}. A graph does not go back to the "
-    "`except` of its code: leave the function with the `try` out, with torch.compiler.disable."
+    "{} runs in eager, but raises {} when captured. A graph cannot return to the `except` of its "
+    "code: exclude the function with the `try`, with torch.compiler.disable."
 )
-_NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the original, too"
+_NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the unchanged call too"
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class BrokenCall:
             seen.verdict if agrees else "not checked" if agrees is None else "refused"
         )
         if verdict in ("cures", "helps") and not left.graphs:
-            return replace(seen, verdict="no help", checked="Nothing of it is compiled.")
+            return replace(seen, verdict="no help", checked="No graph of it is compiled.")
         if not agrees:
             checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"
         return replace(seen, verdict=verdict, checked=checked)

@@ -23,7 +23,7 @@ from workbench.compiler.request.callables import read_closure, uncompiled
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
 
-_BY_HAND = "Change the line yourself and compile again."
+_BY_HAND = "Change the line yourself and recompile."
 
 
 Way = tuple[types.FunctionType, ...]
@@ -206,7 +206,7 @@ def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> typ
     ):
         if isinstance(constant, types.CodeType) and constant.co_name == made.name:
             return constant
-    raise UsageError(f"{made.name} could not be compiled by itself. {_BY_HAND}")
+    raise UsageError(f"{made.name} could not be compiled separately. {_BY_HAND}")
 
 
 def _start(way: Way, new: types.FunctionType) -> types.FunctionType:

@@ -155,7 +155,7 @@ def difference(
     """Return whether results are as expected, and a sentence on the comparison.
 
     A leaf that differs between two eager runs, `expected` and `again`, is not checked; numbers in
-    printed text are then ignored. `rounded` has the results of the compiled original. An equally
+    printed text are then ignored. `rounded` has the results of the compiled eager code. An equally
     large difference there is not attributed to the change. `judge` knows which differences rounding
     in eager decides; without it, only the tolerance of the dtype counts.
     """
@@ -164,7 +164,7 @@ def difference(
     texts = [dict(side).get(_PRINTED) for side in rows]
     if None not in texts and texts[0] != texts[1]:
         rows = [[(name, _words(name, leaf)) for name, leaf in side] for side in rows]
-        notes = " Numbers in what is printed change by themselves and were left out."
+        notes = " Numbers in the printed text vary between runs and were left out."
     expected, again, actual = rows
     present = {name for name, _ in actual}
     expected, again = (
@@ -187,11 +187,11 @@ def difference(
         return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
     unknown = [row.leaf for row in compared if not row.ok and row.leaf not in allowed - moving]
     if unknown:
-        why = ", as two runs of the original differ in it" if moving.issuperset(unknown) else ""
+        why = ", because two eager runs differ in it" if moving.issuperset(unknown) else ""
         names = ", ".join(unknown)
-        return None, f"Not comparable{why}: {names}; the rest agrees ({tolerance}).{notes}"
+        return None, f"Not comparable{why} in {names}; the rest agrees ({tolerance}).{notes}"
     if any(row.leaf in allowed and not row.ok for row in compared):
-        notes += " Rounding is that of the original, compiled with its breaks."
+        notes += " The rounding is that of the call compiled with its breaks."
     text = f"Outputs, gradients, inputs and buffers after the call agree ({tolerance}).{notes}"
     return True, text
 

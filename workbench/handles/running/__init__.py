@@ -2,7 +2,7 @@
 
 DOORS = {
     "profile": "Measures every kernel of the unchanged generated code.",
-    "progress_line": "How far a call is, in one line, where somebody watches.",
-    "verify": "Compares what was compiled with the original, every effect of a call.",
+    "progress_line": "The progress of a call in one line, if somebody watches.",
+    "verify": "Compares every effect of a compiled call with eager.",
 }
 """What other rooms import of this one."""

@@ -58,12 +58,11 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
 _PRODUCT_SIZE = 1024  # rows and columns: large enough for the library's best rate
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _BY_TRACE = (
-    "kernels and library calls have the time of what the GPU did for them, by torch's profiler; "
-    "one that started nothing there has the host's"
+    "kernel and library times are GPU times from torch's profiler; a call that launched nothing "
+    "there has its host time"
 )
 _BY_EVENTS = (
-    "the times of kernels are by events and contain the start of a kernel, some µs where the GPU "
-    "is idle"
+    "kernel times are from GPU events and include launch overhead, some µs when the GPU is idle"
 )
 _PARTS = 6  # of a profile, the eager original included
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
@@ -111,7 +110,7 @@ def describe_profile(report: Report) -> str:
     fewest = _PARTS * (WARM_CALLS + 1)
     brief = number_text(_PARTS * 2 * _BRIEF_S, "seconds")
     kernels = plural(len(report.kernels), "kernel")
-    return f"{kernels}: at least {fewest} calls, about {brief} where a call is short."
+    return f"{kernels}: at least {fewest} calls, about {brief} if a call is short."
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:
@@ -123,7 +122,7 @@ def start_profile(compiled: Any) -> BackgroundTask[Profile]:
     if compiled.why_no_profile is not None:
         raise UsageError(compiled.why_no_profile)
     gone = compiled.recipe.gone()
-    notes = (f"zeros in place of inputs that are gone: {', '.join(gone)}",) if gone else ()
+    notes = (f"zeros replace inputs that are gone: {', '.join(gone)}",) if gone else ()
 
     def work(steps: Steps) -> Profile:
         def measure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile:
@@ -175,8 +174,8 @@ def profile(
             programs = subject.programs()
         if not programs:
             raise WorkbenchError(
-                f"There are no generated kernels to measure: backend {report.request.backend!r} "
-                "ran no program of Inductor's. Compile with backend='inductor' (and without "
+                f"Backend {report.request.backend!r} ran no Inductor program, so it has no "
+                "generated kernels to measure. Compile with backend='inductor' (and without "
                 "cpp_wrapper) to profile kernels."
             )
         clock = choose_clock(programs)
@@ -189,7 +188,7 @@ def profile(
         pairs: PairedTimes | None = None
         operators: tuple[OperatorTime, ...] = ()
         if original is not None:
-            with _measurement(progress, 5, "timing the eager original"):
+            with _measurement(progress, 5, "timing eager"):
                 patience = Patience(budget_s=longest)
                 pairs = measure_in_turn(original.run, subject.run, patience)
                 if seconds is None:
@@ -348,8 +347,7 @@ def _clock_note(
     if clock is HOST_CLOCK:
         added = number_text(machine.clock_ns * 1e-9, "seconds")
         yield (
-            f"timing a call adds {added} to its own reading; "
-            f"it is subtracted from every time of a kernel ({len(rows)})"
+            f"timing a call adds {added}, which is subtracted from every kernel time ({len(rows)})"
         )
     elif not why:
         yield _BY_TRACE
@@ -357,7 +355,7 @@ def _clock_note(
 
 def _noise(call_us: float, spread_us: float, rows: tuple[KernelTime, ...]) -> Iterator[str]:
     if spread_us > _NOISY * call_us:
-        yield "noisy: the whole call varied too much to compare times; close other programs"
+        yield "noisy: the whole call varied too much to compare times, so close other programs"
     inside = sum(row.time_us for row in rows)
     if inside > call_us:
         yield "noisy: the kernels' medians add up to more than the whole call"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.handles.base.checked_call import CheckedCall
     from workbench.handles.base.compiled_base import CompiledBase
 
-_OUTSIDE = "the package has no such value: nobody outside can write or read it"
+_OUTSIDE = "the package has no such value, so no caller can write or read it"
 
 
 def verify(
@@ -72,13 +72,13 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
     recipe = compiled.recipe
     if recipe is None or compiled.original is None:
         return (
-            "Which stage is wrong was not judged: it was loaded from a file, without the function "
-            "that was compiled."
+            "The wrong stage was not identified: a loaded file does not contain the compiled "
+            "function."
         )
     if reference is not None and differs(compiled.original):
         return (
-            "The original itself differs from the reference: no stage of the compilation is at "
-            "fault for that. Verify without reference= to judge the compiled code."
+            "Eager itself differs from the reference, so no compilation stage causes that. Verify "
+            "without reference= to check the compiled code."
         )
     from workbench.compiler.interpreter.stage_checks import name_wrong_stage
     from workbench.compiler.request.compile_request import CompileRequest
@@ -95,8 +95,8 @@ def refuse_for_host(**wanted: bool) -> None:
     """Raise `UsageError` for requests that only a program of a virtual GPU supports."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
         raise UsageError(
-            f"{name}=True is for programs of a virtual GPU, which are run in an interpreter. Leave "
-            "it out, or compile with target='h100' or another name in targets()."
+            f"{name}=True is for programs of a virtual GPU, which run in an interpreter. Leave it "
+            "out, or compile with target='h100' or another name in targets()."
         )
 
 
@@ -116,15 +116,15 @@ def name_reference(
         return reference, getattr(reference, "__name__", type(reference).__name__)
     if place is None:
         raise UsageError(
-            f"There is nothing to compare {name} with: the original is not alive and has no "
-            "importable name. Pass it: verify(x, args, reference=function)."
+            f"{name} has no reference: its function is not alive and has no importable name. Pass "
+            "one: verify(x, args, reference=function)."
         )
     try:
         return resolve(place), place
     except (ImportError, AttributeError) as error:
         raise UsageError(
-            f"The original {place} cannot be imported ({error}). Pass it: "
-            "verify(x, args, reference=function)."
+            f"The reference {place} cannot be imported ({error}). Pass it: verify(x, args, "
+            "reference=function)."
         ) from error
 
 
@@ -144,4 +144,6 @@ def verify_ranks(
         )
         if isinstance(verification, Verification):
             return verification
-    raise UsageError("ranks= runs every rank of a program, and no world that does is installed.")
+    raise UsageError(
+        "ranks= needs a world that runs every rank of a program, and none is installed."
+    )

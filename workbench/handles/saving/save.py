@@ -53,9 +53,9 @@ def save_compiled(
     place, module = parse_weights_word(weights), compiled.module
     if parts := find_compiled_parts(module):
         raise UsageError(
-            f"{compiled.name} was compiled while it held compiled parts ({', '.join(parts)}), and "
-            "its checks ask for them, which no file holds. Put the original of each back "
-            "(model.part = model.part.module), compile it again and save that."
+            f"{compiled.name} was compiled with compiled parts ({', '.join(parts)}), whose checks "
+            "a file cannot hold. Restore the eager part of each (model.part = model.part.module), "
+            "recompile it and save that."
         )
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))
@@ -92,9 +92,9 @@ def _refuse_collectives(compiled: CompiledBase) -> None:
     """Raise `ArtifactError` for code of a virtual cluster, whose groups no other process has."""
     if has_fake_collectives(compiled.report):
         raise ArtifactError(
-            f"{compiled.name} cannot be saved as a file: its collectives are of a virtual "
-            "cluster's process groups, which a process that loads it does not have. Keep its "
-            "record with .report.save(path), and compile on the cluster beside the process group."
+            f"{compiled.name} cannot be saved as a file, because its collectives need the process "
+            "groups of a virtual cluster. Save its report with .report.save(path), and compile on "
+            "the real cluster with its process group."
         )
 
 
@@ -165,9 +165,9 @@ def _whole(name: str, program: Program | NoProgram) -> Program:
         raise ArtifactError(program.unreadable)
     if program.not_packed:
         raise ArtifactError(
-            f"{name} cannot be saved: torch did not keep the machine code of "
-            f"{', '.join(program.not_packed)}. Compile without the options of Inductor that switch "
-            "its caches off: force_disable_caches, bundle_triton_into_fx_graph_cache=False."
+            f"{name} cannot be saved, because torch did not keep the machine code of "
+            f"{', '.join(program.not_packed)}. Compile without options that turn off Inductor's "
+            "caches: force_disable_caches, bundle_triton_into_fx_graph_cache=False."
         )
     return program
 
@@ -182,8 +182,9 @@ def _stored(compiled: CompiledBase, original: Any, place: str | None) -> torch.n
         raise UsageError(_needs_module(INSIDE, compiled))
     if place == INSIDE and empty:
         raise UsageError(
-            f"weights='inside' needs the weights, and {empty[0]} of {compiled.name} has no data. "
-            "Fill the module first, or save with weights='later' and hand the module to load."
+            f"weights='inside' needs the weights, but {empty[0]} of {compiled.name} has no data. "
+            "Load the module's weights first, or save with weights='later' and pass the module to "
+            "load."
         )
     return None if empty else module
 
@@ -223,8 +224,8 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
         differences.append(f"a torch without {vendor.toolkit}")
     if differences:
         raise UsageError(
-            f"The machine has {'; '.join(differences)}: {name} would not be loaded there. Compile "
-            "for the GPU and with the releases that the machine has."
+            f"The machine has {'; '.join(differences)}, so it could not load {name}. Compile for "
+            "its GPU and releases."
         )
     toolkit = there.toolkit_release(vendor)
     return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)

@@ -95,7 +95,7 @@ def test_the_file_tells_how_it_was_compiled(file: Path, tmp_path: Path) -> None:
     assert list(inspect.signature(loaded).parameters) == ["x"]
     loaded.close()
     wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(copy)
-    with pytest.raises(ArtifactError, match="another file now"):
+    with pytest.raises(ArtifactError, match="has changed since it was loaded"):
         _ = loaded.session
 
 
@@ -146,7 +146,7 @@ def test_a_guard_that_reads_what_only_the_other_process_had_is_one_sentence(
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(tp.COMPILE_PACKAGE.get(), "install", install)
-    with pytest.raises(ArtifactError, match=r"an entry that is not in this process \(IndexError"):
+    with pytest.raises(ArtifactError, match=r"an entry that this process lacks, IndexError"):
         wb.load(file, scored)
 
 
@@ -181,7 +181,7 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
     for calls, words in (
         (x, r"calls is a Tensor: expected a list of tuples or functions"),
         ([x], r"its item a Tensor is not a tuple or a function"),
-        ([[x]], r"calls has a list where a call is expected: write each as the tuple"),
+        ([[x]], r"calls contains a list. Write each call as a tuple"),
     ):
         with pytest.raises(UsageError, match=words):
             wb.variants(scored, calls)  # type: ignore[arg-type]
@@ -331,7 +331,7 @@ def test_a_value_of_a_module_or_of_the_environment_is_compared_when_a_file_is_re
     ):
         with monkeypatch.context() as changed:
             changed.setattr(holder, name, value)
-            with pytest.raises(ArtifactError, match=f"other values of modules.*\n.*{name}"):
+            with pytest.raises(ArtifactError, match=f"other values of globals.*\n.*{name}"):
                 wb.load(file, samples.of_settings, trust=True)
     loaded = wb.load(file, samples.of_settings, trust=True)
     torch.testing.assert_close(loaded(torch.ones(3)), torch.full((3,), 7.0))

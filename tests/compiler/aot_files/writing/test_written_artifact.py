@@ -97,10 +97,10 @@ def test_functions_of_numpy_that_torch_writes_by_names_without_meaning(tmp_path:
 @pytest.mark.parametrize(
     ("module", "why"),
     [
-        (Reduced(4), "Reduced pickled and read back has lost linear.weight"),
-        (Conjugated(), "a conjugated view, which a file does not"),
-        (HoldsEmptied(), r"self.held.factor, read back from the file, has other numbers"),
-        (InSlots(), r"it is another one.*getattr failed on source self.k"),
+        (Reduced(4), "Reduced loses linear.weight when pickled"),
+        (Conjugated(), "a conjugated view, which a file cannot store"),
+        (HoldsEmptied(), r"self.held.factor has other values after it was read back"),
+        (InSlots(), r"changes when pickled.*getattr failed on source self.k"),
         (OnMeta(), "a tensor without data, on the meta device"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_module_that_its_own_pickling_changes(
 def test_a_captured_object_whose_tensor_is_another_one_in_the_file(tmp_path: Path) -> None:
     held = Emptied()
     code = compiled(lambda x: x * held.factor, X)
-    with pytest.raises(wb.ArtifactError, match=r"held.factor, read back .*other numbers.*external"):
+    with pytest.raises(wb.ArtifactError, match=r"held.factor has other values .*external"):
         code.save(tmp_path / "a.aot")
     code.save(tmp_path / "a.aot", external_data={"held": held})
     assert torch.equal(wb.load(tmp_path / "a.aot", external_data={"held": held})(X), 3 * X)
@@ -145,11 +145,11 @@ def test_a_captured_tensor_of_any_kind_comes_back(held: torch.Tensor, tmp_path: 
 def test_an_argument_that_is_the_captured_tensor_itself(tmp_path: Path) -> None:
     captured = torch.ones(4)
     code = compiled(lambda x: x + captured, captured)
-    with pytest.raises(wb.ArtifactError, match=r"for x and captured, which it captured, being one"):
+    with pytest.raises(wb.ArtifactError, match=r"x and the captured captured were one"):
         code.save(tmp_path / "a.aot")
     outside = {"captured": captured}
     code.save(tmp_path / "a.aot", external_data=outside)
     loaded = wb.load(tmp_path / "a.aot", external_data=outside)
     assert torch.equal(loaded(captured), captured + captured)
-    with pytest.raises(wb.ContractError, match="x and captured have to be one tensor"):
+    with pytest.raises(wb.ContractError, match="x and captured must be one tensor"):
         loaded(X)

@@ -107,7 +107,7 @@ def test_the_worst_kernel_is_tried_without_fusion(chain, tried) -> None:
     assert apart.report.request.notes[-1] == (
         "With with_fusion: every operator of k0 writes its value."
     )
-    with pytest.raises(wb.UsageError, match="'k7' is no generated kernel; those are: k0"):
+    with pytest.raises(wb.UsageError, match="'k7' is not a generated kernel: expected one of k0"):
         chain.compiled.with_fusion(unfused=["k7"])
 
 

@@ -128,24 +128,24 @@ def test_a_store_that_is_off_by_one_element_says_so_and_what_mends_it(block: int
     row = put(1, OUT)
     assert (row.sectors, row.least_sectors) == (5, 4)
     assert row.hint == (
-        "An instruction touches 5 sectors, 4 if it began with one. Every instruction begins 1 "
-        "element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements apart, or pass "
-        "out as a view that begins 1 element before one."
+        "An instruction touches 5 sectors, 4 if it were aligned to one. Every instruction starts 1 "
+        "element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements separately, "
+        "or pass out as a view that starts 1 element before an aligned one."
     )
     for cured in (put(8, OUT), put(1, OUT[7:])):  # the advice, taken: the first 7 apart; a view
         assert cured.sectors == cured.least_sectors
 
 
 def test_a_view_that_begins_elsewhere_is_the_cause() -> None:
-    assert "compiled again with x aligned" in find(take_from(x=LONG[1:]), "x").hint
+    assert "Recompiled with x aligned" in find(take_from(x=LONG[1:]), "x").hint
 
 
 def test_a_mask_that_parts_a_vector_is_the_trouble_and_its_size_the_cure() -> None:
     row = find(wb.kernel(take_some, LONG, OUT, 1001, grid=(1,), BLOCK=1024), "x")
     assert row.used == pytest.approx(0.25, rel=0.01)
     assert row.hint.endswith(
-        "the mask parts some of them, so that 4 bytes are moved at a time. n = 1001 is not "
-        "divisible by 16; compiled again with n = 1008, this line moves 16 bytes at a time: pad n "
+        "the mask separates some, so 4 bytes are moved at a time. n = 1001 is not "
+        "divisible by 16. Recompiled with n = 1008, this line moves 16 bytes at a time: pad n "
         "to 1008."
     )
 
@@ -161,7 +161,7 @@ def test_a_helper_that_two_calls_reach_has_no_width_of_another() -> None:
 def test_memory_of_no_argument_is_a_row_that_is_not_judged() -> None:
     far = torch.tensor([LONG.data_ptr()])
     assert find(wb.kernel(take_far, far, OUT, grid=(1,), BLOCK=256), "").reason == (
-        "the run reached no argument's memory in this line"
+        "the run reached no memory of an argument in this line"
     )
 
 
@@ -187,14 +187,14 @@ def test_a_run_that_takes_too_long_is_ended_and_a_longer_limit_runs_it_again() -
     kernel = wb.kernel(take_for_long, LONG, OUT, 3000, grid=(1,), BLOCK=256)
     kernel.frame("accesses", time_limit=0.05)
     reason = kernel.report.accesses[0].reason
-    assert reason.startswith("it did not end within 0.05 s, and was in ")
-    assert reason.endswith("; time_limit= allows for more")
+    assert reason.startswith("it did not end within 0.05 s, in ")
+    assert reason.endswith("; a higher time_limit= lets it run longer")
     ended = kernel.report
     kernel.frame("accesses", time_limit=0.01)
     assert kernel.report is ended
     kernel.frame("accesses")
     assert {row.reason for row in kernel.report.accesses} == {""}
-    with pytest.raises(wb.UsageError, match="time_limit is 0: it is in seconds, above 0"):
+    with pytest.raises(wb.UsageError, match="time_limit is 0: expected seconds above 0"):
         take_from().frame("accesses", time_limit=0)
 
 

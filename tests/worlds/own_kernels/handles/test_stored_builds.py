@@ -189,9 +189,11 @@ def test_what_triton_refuses_is_tried_again(store: Path) -> None:
 def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, store: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("not a database, and long enough to be one" * 40)
-    with pytest.raises(wb.ArtifactError, match=r"notes.txt is no store of trials .* another path"):
+    with pytest.raises(
+        wb.ArtifactError, match=r"notes.txt is not a store of trials .* another path"
+    ):
         make_add().tune(space=SPACE, store=other)
-    with pytest.raises(wb.ArtifactError, match=r"is no file. Give the path of a store"):
+    with pytest.raises(wb.ArtifactError, match=r"is not a file. Give the path of a store"):
         make_add().tune(space=SPACE, store=tmp_path)
     with pytest.raises(wb.UsageError, match="store is 3, of type int: expected a str"):
         make_add().tune(space=SPACE, store=3)  # type: ignore[arg-type]

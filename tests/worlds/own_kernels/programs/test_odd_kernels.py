@@ -31,7 +31,7 @@ def test_lanes_that_hand_values_to_one_another_between_are_not_judged() -> None:
     checked = check(odd.keep_sum, X.clone())
     (row,) = checked.findings
     assert (row.kind, checked.cases[0].verdict) == ("not judged", "not checked")
-    assert "lanes hand values to one another between" in row.text
+    assert "lanes exchange values in between" in row.text
 
 
 def test_an_expanded_tensor_is_one_element_with_many_places() -> None:
@@ -55,7 +55,7 @@ def test_what_a_loaded_pointer_reaches_is_not_judged() -> None:
     assert checked.cases[0].verdict == "not checked"
     stray, values = checked.cases[0].not_judged
     assert stray.startswith("line 43: its addresses come from no argument")
-    assert values == "values: they come from addresses of no argument"
+    assert values == "values: they come from addresses outside all arguments"
 
 
 @pytest.mark.parametrize("offset", [1 << 33, -(1 << 33)])

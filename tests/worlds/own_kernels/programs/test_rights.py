@@ -47,7 +47,7 @@ def test_programs_that_take_a_lock_are_run_one_after_the_other_and_not_judged() 
     k = wb.kernel(right.adds_under_a_lock, *args, grid=(4,), BLOCK=256)
     found = k.check(lambda *_: x.sum()[None], writes="out")
     assert (found.ok, found.findings) == (None, ())
-    assert "Not checked: races: programs wait for one another" in found.sentence
+    assert "Not checked: races: atomics make the programs wait" in found.sentence
     with pytest.raises(wb.ExpectationError, match="Not checked: races"):
         found.require()
 
@@ -56,11 +56,11 @@ def test_a_kernel_that_does_not_end_is_stopped() -> None:
     k = wb.kernel(right.never_ends, torch.ones(16), grid=(1,), BLOCK=16)
     found = k.check(time_limit=0.3)
     assert found.ok is None
-    assert "it did not end within 0.3 s, and was in line" in found.sentence
+    assert "it did not end within 0.3 s, in line" in found.sentence
 
 
 def test_assembly_is_not_interpreted() -> None:
     x = torch.arange(16, dtype=torch.int32)
     found = wb.kernel(right.needs_assembly, x, x.clone(), grid=(1,), BLOCK=16).check()
     assert found.ok is None
-    assert "needs what the interpreter lacks (inline_asm not supported" in found.sentence
+    assert "needs a feature that the interpreter lacks (inline_asm not supported" in found.sentence

@@ -188,4 +188,4 @@ def test_a_reference_that_holds_its_own_tensors_says_nothing_of_other_sizes() ->
     fixed = given.args[0].sum(-1)
     (case,) = check(Given(**{**vars(given), "reference": lambda *_: fixed}), 7).cases
     assert case.verdict == "passed"
-    assert "could not be judged" in case.notes[-1]
+    assert "could not be checked" in case.notes[-1]

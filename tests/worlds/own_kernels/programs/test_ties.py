@@ -97,7 +97,7 @@ def test_operators_on_blocks_are_of_each_element(wrong: bool, said: str) -> None
     ("kernel", "reason"),
     [
         (ties.block_decides, "a block of several elements decides a branch"),
-        (ties.chained, "several comparisons in one"),
+        (ties.chained, "a chained comparison"),
     ],
 )
 def test_what_triton_does_not_compile_is_not_run(kernel: Any, reason: str) -> None:
@@ -113,7 +113,7 @@ def test_a_write_to_an_input_that_is_not_named_is_a_finding() -> None:
     ).findings
     last = ties.writes_input.fn.__code__.co_firstlineno + 5
     assert (row.kind, row.argument, row.line, row.count) == ("unnamed write", "x", last, 100)
-    assert "writes 2 to x[0], which held 1, and writes= does not name x" in row.text
+    assert "writes 2 to x[0], which held 1, but writes= does not name x" in row.text
 
 
 def test_room_to_work_in_is_named_or_not_judged() -> None:
@@ -145,7 +145,7 @@ def test_sizes_that_hide_a_missing_mask_are_named_first() -> None:
     said = softmax(cases=None).sentence
     assert said.startswith(
         "Nothing found in unmasked_softmax, in 1 call that was run. A missing mask would not be "
-        "seen along n = 64: these are multiples of a block in each call."
+        "seen along n = 64: every call has multiples of a block there."
     )
     odd = softmax(cases=[(draw(37), torch.empty(ROWS, 37), 37, 37)])
     assert odd.ok is False

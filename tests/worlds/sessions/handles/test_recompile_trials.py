@@ -233,7 +233,7 @@ def test_a_change_of_a_function_that_cannot_be_copied_is_not_checked(
     session, found, _kept = record(run_list)
 
     def refuse(*_: Any) -> Any:
-        raise wb.UsageError("append_to is a lambda. Change the line yourself and compile again.")
+        raise wb.UsageError("append_to is a lambda. Change the line yourself and recompile.")
 
     monkeypatch.setattr(recompile_trials, "rewrite_callable", refuse)
     made = session.start_patch(found.patches[0].id).result()

@@ -101,13 +101,13 @@ def target_of(fn: Callable[..., Any]) -> Any:
     if getattr(target, tp.DISABLED[0], False):
         name = getattr(target, "__qualname__", type(fn).__name__)
         raise UsageError(
-            f"{name} is under torch.compiler.disable, which leaves it to Python: take that off, or "
-            "record a function that calls it."
+            f"{name} is under torch.compiler.disable, so it runs in eager. Remove that, or record "
+            "a function that calls it."
         )
     if not hasattr(target, "__code__"):
         raise UsageError(
-            f"{type(fn).__name__} is neither a function, a method nor a module: hand over the "
-            "function that is called, not what torch.compile or functools.partial made of it."
+            f"{type(fn).__name__} is neither a function, a method nor a module. Pass the function "
+            "itself, not the result of torch.compile or functools.partial."
         )
     return target
 
@@ -129,8 +129,8 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         raise UsageError("calls is empty: give at least one call, such as [(x,)].")
     if tp.CACHE_ENTRIES.get()(target.__code__):
         raise UsageError(
-            f"{target.__qualname__} has been compiled in this process, and what is compiled "
-            "already is not recorded: call torch.compiler.reset() before."
+            f"{target.__qualname__} is already compiled in this process, and only new compilations "
+            "are recorded. Call torch.compiler.reset() first."
         )
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
     fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
@@ -158,16 +158,16 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         for place, input_name in inputs.items():
             raise ArtifactError(
                 f"{name} cannot be saved with its variants: the global {place} and {input_name} "
-                "were one object, the code reads one for both, and no file can ask whether they "
-                f"are. Call it with another object as {input_name}, such as a copy."
+                "were one object, which a file cannot check. Call it with another object as "
+                f"{input_name}, such as a copy."
             )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
         if not entries:
             raise NothingCompiled(f"torch.compile compiled no part of {name}.")
         if len(entries) != 1:
             raise ArtifactError(
-                f"{len(entries)} functions were compiled on their own, not {name} alone. "
-                "Record each by itself, and take torch.compile off what it calls."
+                f"{len(entries)} functions were compiled separately, not only {name}. Record each "
+                "one separately, and remove torch.compile from the functions it calls."
             )
         (entry,) = entries.values()
         # a decorated function says that it is of the module of what it wraps
@@ -195,8 +195,8 @@ def _explained(name: str) -> Iterator[None]:
         if match is None:
             raise
         raise ArtifactError(
-            f"{name} cannot be saved with its variants: a guard of it cannot be written "
-            f"({match[0]}). Classes of what it reads have to stand in a module, not in a function."
+            f"{name} cannot be saved with its variants: one of its guards cannot be written "
+            f"({match[0]}). Define the classes that it reads in a module, not in a function."
         ) from error
 
 
@@ -211,18 +211,17 @@ def _taken(
     if lost:
         raise ArtifactError(
             f"{name} cannot be saved with its variants: torch does not keep the code of "
-            f"{', '.join(lost)}. Either its guards cannot be written, or it was compiled for "
-            "gradients and no call ran its backward: record under torch.no_grad(), or with a "
-            "function that calls backward()."
+            f"{', '.join(lost)}. Its guards cannot be written, or its backward pass never ran. "
+            "Record under torch.no_grad(), or with a function that calls backward()."
         )
     _name_modules(name, entry.dynamo.codes)
     if not entry.backends:
-        raise NothingCompiled(f"Nothing of {name} was compiled: there is no graph to save.")
+        raise NothingCompiled(f"No graph of {name} was compiled, so nothing can be saved.")
     graphs = [artifact.content for artifact in entry.backends.values()]
     programs = [program for graph in graphs for program in find_programs(graph)]
     kernels = list_built_kernels(programs, {})
     sources, lost = list_source_rows(codes)
-    why = "it cannot be compared in another process, so that another version is not noticed"
+    why = "another process cannot compare it, and would not notice another version"
     unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,
@@ -296,15 +295,15 @@ def _kept(
     for at, guard in enumerate(guards):
         why = needless.get(at)
         if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
-            why = "it compares the identity of an object, which another process cannot have"
+            why = "it compares an object's identity, which does not exist in another process"
         elif pair := across(guard.orig_guard):
-            why = "it compares a global with an input, and a file has a copy of the global"
+            why = "it compares a global with an input, but a file holds a copy of the global"
             if not guard.has_value or holds_tensors(guard.value):
                 inputs[shown(pair[0])] = shown(pair[1])
         elif "defaults__" in guard.name:
-            why = "torch cannot write the defaults of a function"
+            why = "torch cannot serialize a function's defaults"
         elif guard.has_value and _is_secret(guard):
-            why = "it compares a value of the environment, which is written into no file"
+            why = "it compares an environment variable, which no file stores"
         if why is not None:
             row = {"kind": guard.guard_type, "name": guard.name, "why": why}
             dropped.append({**row, **({} if at in needless else _frozen(guard))})
@@ -353,9 +352,8 @@ class OutsideValues:
                     self.twofold.append(one.name)
         for name in self.twofold:
             raise ArtifactError(
-                f"{name} had two values while the variants were recorded, and a file can hold one "
-                "of a module's or of the environment: record with one of them, or pass it as an "
-                "argument."
+                f"{name} had two values while the variants were recorded, but a file can hold only "
+                "one. Record with one value, or pass it as an argument."
             )
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
@@ -433,7 +431,7 @@ def _own_names() -> Iterator[None]:
 
 _OF_BASE = re.compile(r"(\S+?\._base)\.(?:(?:size|stride)\(\)\[\d+\]|storage_offset\(\))")
 _OF_INPUT = re.compile(r"\b[LG]\[")
-_WHY = "it is the size of the tensor that this one was a view of, which no compiled code reads"
+_WHY = "it is the size of a view's base tensor, which no compiled code reads"
 
 
 class ViewBases:
@@ -451,8 +449,8 @@ class ViewBases:
         """Raise `ArtifactError` where compiled code takes a size from the base after all."""
         if self._dropped and any("_base" in code.co_names for code in codes):
             raise ArtifactError(
-                f"{name} cannot be saved with its variants: its compiled code reads the size of "
-                "what an input is a view of. Record it with copies of inputs, such as x.clone()."
+                f"{name} cannot be saved with its variants: its compiled code reads the size of a "
+                "view's base tensor. Record it with copies of the inputs, such as x.clone()."
             )
 
     @contextmanager

@@ -22,8 +22,8 @@ Entries = tuple[str, str, Mapping[Any, Any]]
 _ALL_KEYS = "DICT_KEYS_MATCH"
 """Torch's guard where code asks for all keys: a loop, a length, a copy, a comparison."""
 WHY = (
-    "it is the number or the order of the entries of a dict of {module}, which grows while a "
-    "program runs; the entries that are read are compared"
+    "it is the number or order of entries in a dict of {module} that grows at run time; entries "
+    "that are read are compared"
 )
 
 

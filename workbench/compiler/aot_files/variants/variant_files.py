@@ -131,9 +131,9 @@ def _require_readable(recorded: Recorded) -> None:
     except Exception as error:  # unpickling raises whatever the stored objects raise
         words = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise ArtifactError(
-            f"{recorded.name} cannot be saved with its variants, because what is written cannot be "
-            f"read back: {words}. Have the function read such an object outside of the compiled "
-            "parts, or pass what it needs of it as an argument."
+            f"{recorded.name} cannot be saved with its variants, because the written file cannot "
+            f"be read back: {words}. Read this object outside the compiled parts, or pass its "
+            "values as an argument."
         ) from error
 
 
@@ -164,7 +164,7 @@ def install_variants(
         if manifest.contract["name"] != target.__qualname__:
             raise ArtifactError(
                 f"{name} holds the code of {manifest.contract['name']}, not of "
-                f"{target.__qualname__}. Hand over that function, or the file of this one."
+                f"{target.__qualname__}. Pass that function, or the file of this one."
             )
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)
@@ -203,7 +203,7 @@ def _require_same_values(path: str, manifest: Manifest, target: Any) -> None:
     problems = specialized.mismatches({}, arguments=False)
     if problems:
         raise ArtifactError(
-            f"{path} was recorded with other values of modules or of the environment:\n  - "
+            f"{path} was recorded with other values of globals or environment variables:\n  - "
             + "\n  - ".join(problems)
             + "\nRestore them, or record it again with wb.variants."
         )
@@ -215,9 +215,9 @@ def _put_under(path: str, package: Any, graphs: Any) -> None:
         package.install(graphs)
     except LookupError as error:
         raise ArtifactError(
-            f"{path} cannot be loaded: a guard of it reads an entry that is not in this process "
-            f"({type(error).__name__}: {error}). Make here what was made where it was recorded, "
-            "or record it again in a process that makes no more than this one."
+            f"{path} cannot be loaded: one of its guards reads an entry that this process lacks, "
+            f"{type(error).__name__} ({error}). Create the entry as the recording process did, or "
+            "record again in a process that has only these entries."
         ) from error
 
 
@@ -267,8 +267,8 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
     changed = find_changed_sources(manifest.contract.get(_SOURCES, ()))
     if changed:
         raise ArtifactError(
-            f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
-            "record the function again with wb.variants."
+            f"{path} was compiled from another source of {', '.join(changed)}. Restore that "
+            "source, or record the function again with wb.variants."
         )
 
 
@@ -278,8 +278,8 @@ def _require_entries(path: str, manifest: Manifest) -> None:
     if missing:
         raise ArtifactError(
             f"{path} cannot be loaded: its code reads {', '.join(missing)}, which is not in this "
-            "process. Libraries note down an object when it is made, not when it is unpickled: "
-            "make it here, with a call of its class, before the file is loaded."
+            "process. Libraries register an object when its class is called, not when it is "
+            "unpickled. Create the object before loading the file."
         )
 
 
@@ -309,9 +309,9 @@ def _require_free(path: str, package: Any) -> None:
         for name in entry.function_names if entry.install_to_global else ():
             if name in space and not _is_same(space[name], code):
                 raise ArtifactError(
-                    f"{path} cannot be loaded: {entry.python_module} has other compiled code under "
-                    f"the name {name}. Load the file before anything of that module is compiled "
-                    "or loaded."
+                    f"{path} cannot be loaded: {entry.python_module} already has other compiled "
+                    f"code named {name}. Load the file before compiling or loading anything from "
+                    "that module."
                 )
 
 

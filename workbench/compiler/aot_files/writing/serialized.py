@@ -100,9 +100,9 @@ def serialize(
                 serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
     except Exception as error:  # pickle raises whatever an object's own code raises
         raise ArtifactError(
-            f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
-            "left out when they are named: save(path, external_data={'name': object}), and handed "
-            "back at load under the same name."
+            f"The compiled function cannot be saved: {error}. Leave out objects that cannot be "
+            "pickled with save(path, external_data={'name': object}), and pass them again at load "
+            "under the same names."
         ) from error
     return Serialized(
         payload=bytes(serialized.serialized_data),
@@ -186,7 +186,7 @@ class _Wanted:
     request: KernelRequest
 
     def __call__(self, /, *_args: Any) -> None:
-        raise AssertionError("a program is run here to list its kernels, not to be called")
+        raise AssertionError("this program only runs to list its kernels")
 
 
 def list_built_kernels(

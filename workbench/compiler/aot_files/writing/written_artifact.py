@@ -123,9 +123,7 @@ def save_artifact(
             read_back((stored,), classes)
         except ArtifactError as error:
             read_back(receiver)  # raises too, unless it is the stored module that does not fit
-            raise explain_not_storable(
-                f"pickled and read back it is another one. {error}"
-            ) from error
+            raise explain_not_storable(f"it changes when pickled and unpickled. {error}") from error
     return write_serialized(
         path,
         serialized,
@@ -290,7 +288,9 @@ def require_readable(
     try:
         if not example.check().ok:
             if spent := say_setter(*example.refused_now(), example.plan.inlined):
-                raise ArtifactError(f"{name} cannot be saved: no call fits it any more. {spent}")
+                raise ArtifactError(
+                    f"{name} cannot be saved: it no longer accepts any call. {spent}"
+                )
             return
     except UsageError:  # inputs that cannot be made from a description
         return
@@ -306,8 +306,8 @@ def require_readable(
         answer = sandbox.check()
     if not answer.ok:
         raise ArtifactError(
-            f"{name} cannot be saved: read back from the file, its checks refuse the call that it "
-            f"was compiled with: {answer.failed or answer.guard}. {_CURE}"
+            f"{name} cannot be saved: after reading it back, its checks refuse the call that it "
+            f"was compiled for ({answer.failed or answer.guard}). {_CURE}"
         )
     if changed := find_changed(tensors, example.held, sandbox.held):
         raise ArtifactError(f"{name} cannot be saved: {changed}. {_CURE}")
@@ -328,23 +328,23 @@ def require_own_identity(
         if len(stored) == 1 and not is_found_again(held[stored[0]]):
             argument = pair[0] if pair[1] == stored[0] else pair[1]
             raise ArtifactError(
-                f"{name} cannot be saved: it was compiled for {argument} and "
-                f"{stored[0]}, which it captured, being one object, and a file would hold another "
-                f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
-                "back at load; or compile with another object as argument."
+                f"{name} cannot be saved: {argument} and the captured {stored[0]} were one object "
+                "when it was compiled, but a file would hold a copy. Leave it out with save(path, "
+                f"external_data={{{stored[0]!r}: …}}) and pass it at load, or compile with another "
+                "object as the argument."
             )
     for pair in plan.read_as_inputs:
         place, input_name = map(shown, pair)
         raise ArtifactError(
-            f"{name} cannot be saved: it was compiled for the global {place} and {input_name} "
-            "being one object, reads one for both, and no file can ask whether they are. Compile "
-            f"it with another object as {input_name}, such as a copy."
+            f"{name} cannot be saved: the global {place} and {input_name} were one object when it "
+            "was compiled, which a file cannot check. Compile it with another object as "
+            f"{input_name}, such as a copy."
         )
 
 
 _CURE = (
-    "An object that is kept by identity or cannot be stored is left out of the file when it is "
-    "named: save(path, external_data={'name': object}), and handed back at load under that name."
+    "Leave out such an object with save(path, external_data={'name': object}), and pass it at load "
+    "under that name."
 )
 
 
@@ -353,11 +353,13 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except WorkbenchError as error:
-        raise ArtifactError(f"{name} cannot be saved: no load would take it. {error}") from error
+        raise ArtifactError(
+            f"{name} cannot be saved, because it could not be loaded: {error}"
+        ) from error
     except Exception as error:  # unpickling raises whatever the stored objects raise
         words = f"{type(error).__name__}: {error}".split("\n")[0]
         raise ArtifactError(
-            f"{name} cannot be saved, because what is written cannot be read back: {words}. "
+            f"{name} cannot be saved, because the written file cannot be read back: {words}. "
             f"{_reason(error)}"
         ) from error
 
@@ -365,8 +367,8 @@ def _explained(name: str) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     if "wrapped_" in str(error):
         return (
-            "With backend='eager' torch writes the functions of numpy by names that it does not "
-            "have. Compile with backend='aot_eager' or 'inductor', or use torch's functions."
+            "With backend='eager', torch writes NumPy functions under names that do not exist in "
+            "torch. Compile with backend='aot_eager' or 'inductor', or use torch functions."
         )
     return _CURE
 
@@ -415,10 +417,9 @@ def _portable(
     if native is None or isa.bit_width() != native.bit_width():
         width = isa.bit_width()
         raise UsageError(
-            f"isa={name!r} needs vectors of {width} bits, but these kernels were generated for "
-            f"{own.isa}. Compile with "
-            f"options={{'cpp.simdlen': {width}}} on a processor that has {name}, then save with "
-            f"isa={name!r}."
+            f"isa={name!r} needs {width}-bit vectors, but these kernels were generated for "
+            f"{own.isa}. Compile with options={{'cpp.simdlen': {width}}} on a processor that has "
+            f"{name}, then save with isa={name!r}."
         )
     march, flags = _LEVELS[isa_name]
     if "avx512bf16" in isa.build_arch_flags():
@@ -435,7 +436,7 @@ def _find(name: str) -> Any | None:
 def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[BuiltKernel, ...]:
     if any(kernel.request.entry != "kernel" for kernel in kernels):
         raise UsageError(
-            "A program compiled with cpp_wrapper=True cannot be packed for another ISA: save it "
+            "A program compiled with cpp_wrapper=True cannot be built for another ISA. Save it "
             "with isa='native', or compile without cpp_wrapper."
         )
     patience = 0 if len(kernels) > PATIENCE else PATIENCE

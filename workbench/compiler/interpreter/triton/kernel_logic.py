@@ -22,8 +22,8 @@ class BlockDecides(TypeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a block of several elements decides a branch, which Triton does not compile; "
-            "tl.where chooses for each element"
+            "a block of several elements decides a branch, which Triton does not compile; tl.where "
+            "selects per element"
         )
 
 
@@ -59,7 +59,7 @@ class KernelLogic:
     @staticmethod
     def refuse_chain() -> Any:
         """`a < b < c`, which the compiler refuses."""
-        raise NotImplementedError("several comparisons in one, which Triton does not compile")
+        raise NotImplementedError("a chained comparison, which Triton does not compile")
 
 
 def _join(operands: tuple[Callable[[], Any], ...], *, is_and: bool) -> Any:

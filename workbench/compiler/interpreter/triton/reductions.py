@@ -26,7 +26,7 @@ class DivergentError(Exception):
     """Programs of one batch want to go different ways; `values` has one for each of them."""
 
     def __init__(self, values: Any):
-        super().__init__("the programs of a batch go different ways")
+        super().__init__("the program instances of a batch take different branches")
         self.values = values
 
 

@@ -23,7 +23,7 @@ _NOBODY = -1
 _EXAMPLES = 1500  # elements that are looked at one by one
 _EACH = 8  # of every line, at least
 _MOST_PROGRAMS = 256  # that a fault names
-_HANDED_OVER = "lanes hand values to one another between, which may order the two"
+_HANDED_OVER = "lanes exchange values in between, which may order the two"
 
 
 def find_faults(log: AccessLog, fresh: Collection[str]) -> Iterator[Fault]:

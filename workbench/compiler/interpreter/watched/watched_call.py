@@ -81,11 +81,11 @@ class Watched:
         """Why the run did not come to its end, in words, with the line it was in, 0 for none."""
         where = f"line {line}" if line else "the kernel"
         if self.stopped_kind == "time":
-            return f"{self.stopped}, and was in {where} then; time_limit= allows for more"
+            return f"{self.stopped}, in {where}; a higher time_limit= lets it run longer"
         if self.stopped_kind == "assertion":
-            return f"Assertion: {where} asserts what does not hold: {self.stopped}"
+            return f"Assertion: {where} has a failing assertion ({self.stopped})"
         if self.stopped_kind == "out of bounds":
             return f"Out of bounds: in {where} {self.stopped}"
         if self.stopped_kind == "not interpreted":
-            return f"{where} needs what the interpreter lacks ({self.stopped})"
+            return f"{where} needs a feature that the interpreter lacks ({self.stopped})"
         return f"the run stopped in {where} ({self.stopped})"

@@ -131,16 +131,16 @@ def watch_kernel(
     unjudged: dict[str, str] = {}
     faults = list(memory.faults)
     if memory.has_exchange:
-        unjudged["races"] = "programs wait for one another by atomics, which order them"
+        unjudged["races"] = "atomics make the programs wait for one another, which orders them"
     logged = list(find_faults(log, fresh))
     ordered = ("race", "race, same value", "not judged") if memory.has_exchange else ()
     faults += [fault for fault in logged if fault.kind not in ordered]
     if memory.is_full:
-        unjudged["races between all accesses"] = "the log was full; pass sample= to run less"
+        unjudged["races between all accesses"] = "the log was full; pass sample= to run fewer"
     for line in sorted({log.places[place].line for place in memory.strays}):
         unjudged[f"line {line}"] = (
-            "its addresses come from no argument, as those of a pointer that is loaded, and what "
-            "lies there is not known"
+            "its addresses come from no argument (for example from a loaded pointer), so its "
+            "memory is unknown"
         )
     written = {
         held.name

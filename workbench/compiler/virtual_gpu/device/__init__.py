@@ -1,8 +1,8 @@
 """The GPU that torch and Triton see while a virtual one is there."""
 
 DOORS = {
-    "native_hooks": "The C++ hooks that let autograd work for a device that is not there.",
-    "template_model": "A model that ranks the templates of a matrix product or convolution.",
+    "native_hooks": "The C++ hooks that make autograd work for a virtual GPU.",
+    "template_model": "A model that ranks the templates of a matmul or convolution.",
     "virtual": "A virtual GPU: torch's and Triton's real compilers run for it.",
 }
 """What other rooms import of this one."""

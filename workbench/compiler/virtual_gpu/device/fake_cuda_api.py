@@ -195,8 +195,8 @@ class VirtualDriver:
     def get_benchmarker(self) -> NoReturn:
         """Refuse: nothing can be timed on a device that is not there."""
         raise WorkbenchError(
-            f"{self._gpu.name} is not in this machine, so nothing can be timed on it. Switch off "
-            "the option that measures kernels."
+            f"{self._gpu.name} is not in this machine, so it cannot run benchmarks. Turn off the "
+            "option that benchmarks kernels."
         )
 
 

@@ -83,8 +83,8 @@ def _built(settings: Settings, torch_folder: Path) -> Path:
     compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
     if compiler is None:
         raise WorkbenchError(
-            "There is no C++ compiler, which the device that is not here needs for its part of "
-            "autograd. Install g++ or clang++ (on Debian: apt-get install g++)."
+            "A virtual GPU needs a C++ compiler for its autograd hooks, and none was found. "
+            "Install g++ or clang++ (on Debian: apt-get install g++)."
         )
     built = library.with_suffix(f".{os.getpid()}.tmp")
     include = torch_folder / "include"

@@ -24,7 +24,7 @@ from workbench.specs import Gpu
 
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
 _IMPOSSIBLE_MS = 1e6  # what Inductor is told of a template that no block can hold
-_IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
+_IMPOSSIBLE = "needs more shared memory than a block can have (modelled)"
 _RATES = {
     "float64": "fp64",
     "float16": "fp16",
