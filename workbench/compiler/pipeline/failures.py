@@ -83,6 +83,11 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
         )
     if dims.is_violated(error):
         return dims.explained(name, words, {s.place: s.line for s in sizes.fixed()})
+    if "No working C++ compiler found" in words:
+        return (
+            f"Compiling {name} failed: torch found no C++ compiler. Install g++, or name one in CXX "
+            "before torch is imported."
+        )
     if _NO_GRAPH.search(words):
         return (
             f"{name} computes no tensor, so there is nothing to compile. Call it in eager, or "
