@@ -166,11 +166,12 @@ class NumericsProof:
     @property
     def sentence(self) -> str:
         """The effect of the option, and whether it proves the cause."""
-        verdict = "which proves it" if self.is_proved else "which does not prove it"
+        verdict = "This proves it" if self.is_proved else "This does not prove it"
         return (
-            f"{self.kernel}, {self.node}: {self.cause}. With {self.option} {self.differ_after:.1%} "
-            f"of the elements differ from eager in place of {self.differ:.1%}, at most "
-            f"{self.max_ulp_after} units in the last place in place of {self.max_ulp}, {verdict}."
+            f"{self.kernel}, {self.node}: {self.cause}. With {self.option}, "
+            f"{self.differ_after:.1%} of the elements differ from eager instead of "
+            f"{self.differ:.1%}, by at most {self.max_ulp_after} instead of {self.max_ulp} ULPs. "
+            f"{verdict}."
         )
 
 

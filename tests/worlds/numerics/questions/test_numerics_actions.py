@@ -58,9 +58,9 @@ def test_it_ends_before_its_next_step_when_it_is_cancelled(
 
 def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None:
     compiled = wb.aot_compile(cases.gelu, (torch.ones(4, 4),), grad=False)
-    with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
+    with pytest.raises(wb.UsageError, match=r"call no longer exist: args\[0\]. Keep them in"):
         live_numerics.start_comparison(compiled)
-    with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
+    with pytest.raises(wb.UsageError, match=r"call no longer exist: args\[0\]. Keep them in"):
         wb.numerics(compiled)
     x = torch.ones(4, 4)
     eager = wb.aot_compile(cases.gelu, (x,), backend="aot_eager", grad=False)

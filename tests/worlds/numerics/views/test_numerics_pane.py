@@ -97,7 +97,7 @@ def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
     said = REPORT.extra["numerics"]
     for text in (VIEWS.fragment(REPORT), VIEWS.fragment(redact(REPORT)[0])):
         assert "What does that cost?" in text
-        assert "Values that depart from eager" in text
+        assert "Values that differ from eager" in text
     assert said["compared"] > 0
 
 
