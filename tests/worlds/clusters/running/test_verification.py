@@ -29,7 +29,7 @@ def test_the_record_keeps_how_far_each_rank_is_off(compiled: Any, tmp_path: Path
     assert shown[["rank", "place", "collectives", "verdict"]].values.tolist() == [
         [rank, f"tp {rank}", 1, "passed"] for rank in range(4)
     ]
-    assert list(found.frame("leaves").leaf[:2]) == ["rank 0: output", "rank 0: output beside Two"]
+    assert list(found.frame("leaves").leaf[:2]) == ["rank 0: output", "rank 0: output against Two"]
     compiled.report.save(tmp_path / "f.wbr")
     kept = wb.Report.load(tmp_path / "f.wbr").extra["rank_numbers"]
     assert (kept["verdict"], kept["sentence"]) == ("passed", found.sentence)
@@ -39,7 +39,7 @@ def test_the_record_keeps_how_far_each_rank_is_off(compiled: Any, tmp_path: Path
 def test_without_build_nothing_is_checked(compiled: Any) -> None:
     found = compiled.verify(programs.inputs(), ranks=4)
     assert (found.verdict, found.rows) == ("not checked", ())
-    assert "The model holds the values of one rank alone" in found.sentence
+    assert "The model has the values of one rank only" in found.sentence
     assert "verify(x, ranks=4, build=build)" in found.sentence
 
 
@@ -61,7 +61,7 @@ def test_names_of_the_functions_own_are_its_own() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"ranks": 2}, "ranks is 2, but .* was compiled on a cluster of 4, whose sizes its graphs"),
+        ({"ranks": 2}, "ranks is 2, but .* was compiled for a cluster of 4: give ranks=4"),
         ({"ranks": 32}, "All 32 ranks would run in this process.*at most 16.*on a small mesh"),
         ({"ranks": 4.5}, "ranks is 4.5"),
         ({"ranks": 4, "build": 3}, "build is 3"),
@@ -97,7 +97,7 @@ def test_a_cluster_of_many_is_checked_on_a_small_one() -> None:
 
 def test_what_was_compiled_outside_of_a_cluster_has_one_rank() -> None:
     alone = wb.aot_compile(torch.relu, (torch.ones(2),), backend="aot_eager", grad=False)
-    with pytest.raises(wb.UsageError, match="relu was compiled outside of a cluster and has one"):
+    with pytest.raises(wb.UsageError, match="relu was compiled outside a cluster and has one"):
         alone.verify(torch.ones(2), ranks=4, build=BUILD)
     with pytest.raises(wb.UsageError, match=r"ranks= is for what aot_compile makes.*type function"):
         wb.verify(BUILD, (torch.ones(2),), ranks=4)  # type: ignore[arg-type]

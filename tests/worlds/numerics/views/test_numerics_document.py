@@ -18,7 +18,7 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
     assert axes.get_xscale() == "log"
     words = [text.get_text() for text in axes.texts]
     assert words[0] == "no difference"
-    assert words[2] == "4 values, most sum_1"
+    assert words[2] == "4 values, largest sum_1"
 
 
 def test_what_is_equal_is_drawn_too() -> None:

@@ -240,5 +240,5 @@ def tell(x, out, n, BLOCK: tl.constexpr):
 def test_what_cannot_be_compared_is_compiled_and_named(store: Path) -> None:
     made = [make_scale(fn=tell).tune(space={"num_warps": [4]}, store=store) for _ in range(2)][1]
     assert made.from_store == 0
-    assert made.remarks[0].startswith("Nothing was taken from the store: the global 'HELD'")
+    assert made.remarks[0].startswith("The store was not used: the global 'HELD'")
     assert "is a list_iterator, which cannot be compared" in made.remarks[0]

@@ -127,7 +127,7 @@ def test_a_size_of_the_inputs_may_be_named_like_a_parameter() -> None:
     [
         ({"max_autotune_gemm_backends": ["ATEM"]}, "Did you mean 'ATEN'"),
         ({"max_autotune_gemm_backends": ["ATEN,CPU"]}, "Did you mean 'CPP'"),
-        ({"max_autotune_gemm_backends": [1]}, "expected a text"),
+        ({"max_autotune_gemm_backends": [1]}, "expected a string"),
         ({"template": ["("]}, "expected a regular expression"),
         ({"target": ["h100"], "XBLOK": [64]}, "Did you mean 'XBLOCK'"),
         ({"target": ["h100"], "num_warp": [4]}, "Did you mean 'num_warps'"),

@@ -179,7 +179,7 @@ def test_a_row_with_identical_code_says_whose_times_it_has() -> None:
     first = document(replace(sweep(), trials=tuple(rows)))["rows"][0]
     assert first["same_as"] == "mode=max"
     assert "identical code" in first["evidence"]
-    assert first["remark"].startswith("identical code: the times are those of mode=max")
+    assert first["remark"].startswith("identical code; times are from mode=max")
 
 
 def test_the_best_are_the_rows_of_the_setting_to_take_one_for_each_size() -> None:
@@ -204,7 +204,7 @@ def test_what_cannot_be_saved_is_said_once_and_short() -> None:
     rows = [replace(row, warning=why) for row in sweep().trials]
     shown = document(replace(sweep(), trials=tuple(rows)))
     count = len(rows)
-    words = f"{count} of {count} settings cannot be saved to a file; the remark of each says why."
+    words = f"{count} of {count} configurations cannot be saved to a file; each row has the reason."
     assert shown["notes"][-1] == words
     assert "saved" not in shown["sentence"]
     assert not any("saved" in note for note in document(sweep())["notes"])

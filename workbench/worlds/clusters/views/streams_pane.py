@@ -85,11 +85,11 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
 def _explain_no_streams(rows: Sequence[Collective]) -> str:
     """Why it is not known what runs at a time."""
     if why := next((row.why for row in rows if row.why), None):
-        return f"their times are unknown: {why}"
+        return f"times unknown: {why}"
     if any(row.est_us is None for row in rows):
-        return "their times are modelled for GPUs: compile for one, such as target='h100'"
+        return "times are modelled for GPUs: compile for one, such as target='h100'"
     if any(row.kernel is None for row in rows):
-        return "the kernels that start them were not found, so their overlap is unknown"
+        return "the kernels that start collectives were not found, so overlap is unknown"
     return "kernel times are unknown, and so is exposed communication"
 
 
