@@ -160,7 +160,7 @@ def test_an_average_of_integers_is_not_tried() -> None:
         return lambda x: programs.added((x > 0).long(), mesh)
 
     found = verified(build, reference=lambda x: (x > 0).long() * 3, grad=False)
-    assert "between them is wrong. 1 of 1 changes were tried" in found.cause
+    assert "between them is wrong. Tried: 1 of 1 changes" in found.cause
 
 
 def test_the_one_rank_that_is_off_is_named() -> None:

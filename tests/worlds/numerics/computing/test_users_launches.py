@@ -254,7 +254,7 @@ def compiled(worker: CrossCompiler) -> CrossCompiled:
 
 def test_the_sentence_names_a_kernel_that_nothing_is_known_of(compiled: CrossCompiled) -> None:
     found = look_at_numbers(compiled, (X, Y))
-    assert "Not checked: your Triton kernel shift_kernel without a reference; " in found.sentence
+    assert "Not checked: your Triton kernel shift_kernel without a reference. " in found.sentence
     assert "Not checked: 1 of " in found.sentence
     why = "k1 triton_kernel_wrapper_mutation: your Triton kernel shift_kernel without"
     assert found.not_compared[0].startswith(why)

@@ -44,10 +44,10 @@ def test_what_logits_choose_is_told_beside_the_noise() -> None:
         noise_kl=1e-6,
     )
     assert Answer([], [row]).describe_logits() == (
-        "As logits at 24 positions: the argmax changes at 0, the top-5 set at 2; the mean KL "
-        "divergence is 8.1e-8 nats (one ULP of input noise: 1 and 3; 1e-6)."
+        "The argmax changes at 0 of 24 positions, the top-5 set at 2. The mean KL divergence is "
+        "8.1e-8 nats (with one ULP of input noise 1 and 3, 1e-6)."
     )
-    assert "the argmax changes at 3, " in Answer([], [replace(row, arg_max=3)]).describe_logits()
+    assert "The argmax changes at 3 of" in Answer([], [replace(row, arg_max=3)]).describe_logits()
     assert Answer([], [replace(row, rows=None)]).describe_logits() == ""
 
 

@@ -30,7 +30,7 @@ def loaded(tmp_path_factory) -> wb.Compiled:
 
 
 def test_a_file_needs_what_was_compiled(loaded: wb.Compiled) -> None:
-    with pytest.raises(wb.UsageError, match=r"pass the original function: .*reference=fn"):
+    with pytest.raises(wb.UsageError, match=r"pass the function: .*reference=fn"):
         wb.numerics(loaded, (X, Y))
 
 

@@ -330,7 +330,7 @@ class WholeRows:
         tried = min(len(changes), _MOST_TRIALS)
         return "", (
             f"No change to a single collective makes it right, so one is missing or the code "
-            f"between them is wrong. {tried} of {len(changes)} changes were tried (another "
+            f"between them is wrong. Tried: {tried} of {len(changes)} changes (another "
             "reduction, another mesh dimension, no collective)."
         )
 

@@ -71,7 +71,7 @@ _TYPES = {
     "bf16": torch.bfloat16,
 }
 """Types of Triton; of a kernel that was compiled for another one there is no other form."""
-_LIBRARY = "a GPU library computes it; torch's values here are not the library's"
+_LIBRARY = "a GPU library call, replaced here by torch's, whose values may differ"
 
 
 @dataclass
@@ -165,7 +165,7 @@ class GpuProgram(HostProgram):
             )
         lacking = tuple(dict.fromkeys(self._list_unreferenced(self.stages.lowered.nodes)))
         if lacking:
-            parts.append(f". Not checked: {explain_no_reference(lacking)}; give it in references=")
+            parts.append(f". Not checked: {explain_no_reference(lacking)}. Give one in references=")
         return tuple(filter(None, ("".join(parts) + ".", self._say_native())))
 
     def _say_native(self) -> str:

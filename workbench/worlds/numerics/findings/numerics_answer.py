@@ -133,10 +133,10 @@ class Answer:
         if row.noise_arg_max is not None and row.noise_kl is not None:
             counts = f"{row.noise_arg_max} and {row.noise_top5}"
             divergence = number_text(row.noise_kl, "difference")
-            noise = f" (one ULP of input noise: {counts}; {divergence})"
+            noise = f" (with one ULP of input noise {counts}, {divergence})"
         return (
-            f"As logits at {plural(row.rows or 0, 'position')}: the argmax changes at "
-            f"{row.arg_max or 0}, the top-5 set at {row.top5 or 0}; the mean KL divergence is "
+            f"The argmax changes at {row.arg_max or 0} of {plural(row.rows or 0, 'position')}, the "
+            f"top-5 set at {row.top5 or 0}. The mean KL divergence is "
             f"{number_text(row.kl, 'difference')} nats{noise}."
         )
 

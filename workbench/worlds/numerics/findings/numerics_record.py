@@ -427,7 +427,7 @@ class FiveQuestions:
         if own is None or eager is None:
             return "Unknown: float64 gives no outputs, or 0."
         if noise_off is not None and own <= noise_off:
-            text = f"No: the error is {format_off(own)}; one ULP of input noise causes"
+            text = f"No: the error is {format_off(own)}, and one ULP of input noise causes"
             return f"{text} {format_off(noise_off)}.{_say_logits(self.found)}"
         word = "Not more than eager" if own <= eager * ALIKE else "Yes"
         floor = "" if noise_off is None else f", noise floor {format_off(noise_off)}"

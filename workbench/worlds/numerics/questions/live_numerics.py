@@ -401,8 +401,8 @@ def refuse_kernel() -> BackgroundTask[Any]:
 def describe_comparison(compiled: Any) -> str:
     """What the comparison takes, in a sentence."""
     if compiled.target in TARGETS:
-        return "As long as about 35 eager calls (measured on GPT-2), plus a compilation if needed."
-    return "Dozens of eager calls; every Triton kernel runs once in the interpreter on the CPU."
+        return "About 35 eager calls (measured on a small GPT-2), plus a compilation if needed."
+    return "Several dozen eager calls, and one run of each Triton kernel in the interpreter."
 
 
 def start_comparison(compiled: Any) -> BackgroundTask[Any]:
@@ -450,8 +450,8 @@ def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
 _AGAIN = "Its graphs were no longer available, so it was recompiled"
 FROM_FILE = (
     "It was loaded from a file, which has code but no graphs to compare its kernels with. Compile "
-    "the call with wb.aot_compile(fn, args), or pass the original function: wb.numerics(loaded, "
-    "args, reference=fn)."
+    "the call with wb.aot_compile(fn, args), or pass the function: wb.numerics(loaded, args, "
+    "reference=fn)."
 )
 """What to say of code that nobody can compile again."""
 

@@ -142,8 +142,7 @@ def minify_call(
             raise UsageError(f"torch's minifier failed on {name}: {why}") from error
     if not trial.run(small, left):
         raise UsageError(
-            f"The reduced {name} of torch's minifier does not fail again: the failure may be "
-            "random."
+            f"{name}, reduced by torch's minifier, does not fail again: the failure may be random."
         )
     before, after = (_count(graph) for graph in (module, small))
     return Minified(name, small, tuple(left), after, before, trial.tries, trial.how)

@@ -57,7 +57,7 @@ _NOT_COMPARED = (
     "whether they matter."
 )
 
-NO_TWIN = "A single kernel has no eager counterpart: compare it with yours by `k.check(reference)`."
+NO_TWIN = "A single kernel has no eager counterpart: compare its values by `k.check(reference)`."
 _COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
 _EACH = "same inputs as eager's nodes, no inherited error; worst cause first"
 
@@ -276,7 +276,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name} with eager",
     ),
     "numerics-cure": ShownAction(
-        "This view has no live function to try it: show the result of `wb.aot_compile`.",
+        "This view has no live function to try this on: show the result of `wb.aot_compile`.",
         TrialQuestion,
         find_cure,
         task="trial",

@@ -237,8 +237,8 @@ def _check_option(name: str, value: Any, sizes: Sequence[str]) -> None:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
         f"over has the axis {name!r}, which is not one of {', '.join(OWN_AXES)}, an Inductor "
-        f"option, a Triton parameter or an input size.{hint} For a size, give the inputs as a "
-        f"function: `args=lambda {name if name.isidentifier() else 'batch'}: (…,)`."
+        f"option, a Triton parameter or an input size. For a size, give the inputs as a "
+        f"function: `args=lambda {name if name.isidentifier() else 'batch'}: (…,)`.{hint}"
     )
 
 

@@ -270,7 +270,7 @@ def rounds(sweep: Sweep) -> Figure:
         for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
             label.set_fontweight("normal" if values else "bold")
         axes.invert_yaxis()
-        axes.set_xlabel("time relative to eager; bar: 99.9 % interval of the median")
+        axes.set_xlabel("time relative to eager, with the 99.9 % interval of the median")
         more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
         axes.set_title(f"{sweep.name}: rounds of each configuration{more}")
     return drawn

@@ -44,7 +44,9 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   const scale = ticks(...ends, Math.max(2, Math.floor((width - left) / 90)));
   const words = tickTexts(scale);
   const more =
-    rows.length > shown.length ? ` ${shown.length} of ${plural(rows.length, "configuration")}.` : "";
+    rows.length > shown.length
+      ? ` ${shown.length} of ${plural(rows.length, "configuration")}.`
+      : "";
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="group" aria-label="Forest plot">
       <p class="mut">
