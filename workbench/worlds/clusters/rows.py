@@ -15,8 +15,8 @@ class RankRow:
     *Memory*: weights, inputs and live values.
     """
 
-    rank: int  # which of the ranks, from 0
-    coordinates: str  # its place on the mesh, such as `dp=0, tp=7`
+    rank: int  # the rank, from 0
+    coordinates: str  # its coordinates on the mesh, such as `dp=0, tp=7`
     program: int | None  # which of the different programs it runs, from 0
     parameter_bytes: int | None = number(
         "Parameters",
@@ -44,7 +44,7 @@ class RankRow:
         "All of its collectives, sized as NCCL counts",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
     )
-    error: str = ""  # why there is no program
+    error: str = ""  # why it has no program
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class ScalingRow:
         meaning="Largest batch per rank whose peak fits the GPU, extrapolated linearly from the "
         "given batch and twice that; not compiled.",
     )
-    why: str = ""  # what is not known, and why
+    why: str = ""  # what is unknown, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class Shard:
     """One rank's part of a parameter, a buffer or an input, by its name in the model."""
 
     name: str  # its name in the model; `args[0]` for an input
-    shape: tuple[int, ...]  # the shape of what the rank holds
+    shape: tuple[int, ...]  # the shape of the rank's shard
     dtype: str  # its dtype
-    bytes: int  # what the rank holds of it
-    is_parameter: bool = False  # a parameter, and no buffer or input
-    needs_grad: bool = False  # whether the backward makes a gradient of it
+    bytes: int  # bytes of the rank's shard
+    is_parameter: bool = False  # whether it is a parameter, not a buffer or an input
+    needs_grad: bool = False  # whether the backward pass computes its gradient

@@ -66,7 +66,7 @@ class StepTime:
     error: float | None = None
     exposed_least_us: float | None = None
     exposed_most_us: float | None = None
-    why: str = ""  # why its error is not known
+    why: str = ""  # why its error is unknown
 
 
 @dataclass(frozen=True)

@@ -266,10 +266,10 @@ class RankNumbers:
     """
 
     rank: int  # the rank
-    place: str  # its place along each dimension of the mesh
-    nodes: int  # the nodes of its graphs that call something
-    collectives: int  # the collectives that it starts, forward and backward
-    deviation: float = nan  # the largest difference from the program without a compiler
+    place: str  # its coordinate along each mesh dimension
+    nodes: int  # call nodes of its graphs
+    collectives: int  # the collectives that it starts, in the forward and backward pass
+    deviation: float = nan  # the largest difference from eager
     from_reference: float = nan  # the largest difference from the unsharded model
     verdict: Verdict = "not checked"  # how its comparison ended
     reason: str = ""  # why it failed or was not checked
