@@ -36,7 +36,7 @@ def test_the_rank_with_other_shards_is_chosen_and_explained() -> None:
         "Ranks 0 and 8 of 9 run 2 different programs; 7 ranks not compiled."
     )
     words = " ".join(found.sentences)
-    assert "Rank 8 holds [4, 100] of 0.weight where rank 0 holds [12, 100]" in words
+    assert "Rank 8 holds [4, 100] of 0.weight while rank 0 holds [12, 100]" in words
     assert "2 more kernels" in words
     assert "Their collectives are the same, in the same order." in words
     frame = found.frame()
@@ -146,7 +146,7 @@ def test_an_error_of_one_rank_is_told_with_it_and_the_others_are_kept() -> None:
     assert any(words.startswith("Rank 1 was not compiled: build") for words in found.sentences)
     with pytest.raises(wb.UsageError, match="Only rank 0 was compiled"):
         found.diff()
-    with pytest.raises(wb.UsageError, match="There is no table 'x': ask for ranks, shards"):
+    with pytest.raises(wb.UsageError, match=r"no table 'x'. They have: ranks, shards"):
         found.frame("x")
 
 

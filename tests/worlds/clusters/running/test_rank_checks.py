@@ -59,9 +59,9 @@ def test_a_block_is_right_on_every_rank_forward_and_backward(
     assert all(row.deviation == 0 for row in found.ranks)  # the same operators, in the same order
     assert all(0 < row.from_reference < 1e-4 for row in found.ranks)
     leaves = {row.leaf for row in found.rows}
-    assert "rank 3: output beside Block" in leaves
+    assert "rank 3: output against Block" in leaves
     assert {
-        f"rank 3: gradient of {name} beside Block"
+        f"rank 3: gradient of {name} against Block"
         for name, _ in programs.block().named_parameters()
     } <= leaves
     assert any(
@@ -309,7 +309,7 @@ def relu_and_inputs(mesh: Any) -> Any:
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (raises, "cannot be run on rank 2 .*KeyError: 'weight'.*rank=2"),
+        (raises, "cannot run on rank 2 .*KeyError: 'weight'.*rank=2"),
         (number, "On rank 0: build.mesh. returned int: return the model or function"),
         (relu_and_inputs, "On rank 0: Both build and the call of verify give inputs"),
     ],

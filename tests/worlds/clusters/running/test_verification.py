@@ -74,7 +74,7 @@ def test_names_of_the_functions_own_are_its_own() -> None:
         ({"build": BUILD}, "build= makes the program on every rank: give ranks="),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(3, 3)},
-            "reference Linear cannot be run on the inputs of this call",
+            "reference Linear cannot run on the inputs of this call",
         ),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(32, 32, device="meta")},

@@ -98,7 +98,7 @@ def test_a_program_of_another_process_leaves_a_file(plain, tmp_path) -> None:
 def test_what_cannot_be_compared_is_refused_in_a_sentence(plain, tmp_path) -> None:
     with pytest.raises(wb.UsageError, match="against is of type int: pass a result of aot_compile"):
         wb.numerics(plain, (X, W), against=3)
-    with pytest.raises(wb.UsageError, match=r"There is no file none\.pt"):
+    with pytest.raises(wb.UsageError, match=r"The file none\.pt does not exist"):
         wb.numerics(plain, (X, W), against=tmp_path / "none.pt")
     (tmp_path / "text.pt").write_text("no values")
     with pytest.raises(wb.UsageError, match=r"text\.pt has no values of a call"):
@@ -118,8 +118,8 @@ def both(q):
     ("other", "begin"),
     [
         (lambda q: q.sin(), "both returns 2 values, <lambda> 1."),
-        (lambda q: (q.sin(), q.sum(-1, keepdim=True)), "Output 1 is float32 [8] of both and "),
-        (lambda q: (q.sin().half(), q.sum(-1)), "Output 0 is float32 [8, 16] of both and "),
+        (lambda q: (q.sin(), q.sum(-1, keepdim=True)), "Output 1 is float32 [8] in both and "),
+        (lambda q: (q.sin().half(), q.sum(-1)), "Output 0 is float32 [8, 16] in both and "),
     ],
 )
 def test_programs_whose_outputs_are_of_another_kind_do_not_agree(other, begin) -> None:

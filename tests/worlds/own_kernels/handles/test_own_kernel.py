@@ -148,7 +148,7 @@ def test_a_call_of_meta_tensors_is_compiled() -> None:
     empty = torch.empty(1000, device="meta")
     made = wb.kernel(add, empty, empty, empty, 1000, grid=(4,), BLOCK=256)
     assert made.report.resources[0].instructions
-    assert "cannot be run" in made.report.request.notes[0]
+    assert "cannot run" in made.report.request.notes[0]
 
 
 def test_hooks_of_a_configuration_set_the_blocks_of_descriptors_and_change_no_argument() -> None:
@@ -243,7 +243,7 @@ def test_a_compiler_that_ends_its_process_is_a_sentence_and_the_next_kernel_comp
 def test_what_is_of_programs_says_what_a_kernel_lacks(tuned: OwnKernel) -> None:
     with pytest.raises(wb.UsageError, match=r"not known before it was run: k\.check"):
         wb.forecast(tuned)
-    with pytest.raises(wb.UsageError, match=r"wb\.memory is of programs"):
+    with pytest.raises(wb.UsageError, match=r"use wb\.memory on a program"):
         wb.memory(tuned)
     assert "the rules are of whole programs" in str(wb.opportunities(tuned))
     assert "graph" not in str(tuned.report)

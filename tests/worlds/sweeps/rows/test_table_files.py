@@ -24,7 +24,7 @@ def test_a_table_is_written_and_read_back(tmp_path: Path, ending: str) -> None:
     assert found.trials == sweep().trials
     assert (found.axes, found.sizes, found.expression) == (AXES, ("batch",), "f")
     assert found.best().sentence == sweep().best().sentence
-    with pytest.raises(UsageError, match="no record of mode=default, threads=1, batch=1"):
+    with pytest.raises(UsageError, match="mode=default, threads=1, batch=1 has no report"):
         found.report(0)
 
 

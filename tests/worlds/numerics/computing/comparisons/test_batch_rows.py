@@ -85,7 +85,7 @@ def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None
         "Not checked alone and in half of the batch: the code for 8 rows accepts no other batch"
         in (answer.sentence)
     )
-    with pytest.raises(wb.UsageError, match="There is no row 8: the batch has 8"):
+    with pytest.raises(wb.UsageError, match="Row 8 does not exist: the batch has 8"):
         found.batch_invariance(8)
 
 
