@@ -42,7 +42,7 @@ def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
 @pytest.mark.world("numerics")
 def test_numbers_of_no_rank_are_not_looked_at(made: tuple[Any, Any]) -> None:
     compiled, args = made
-    with pytest.raises(wb.UsageError, match=r"cannot be looked at\..*collectives send nothing"):
+    with pytest.raises(wb.UsageError, match=r"cannot be checked\..*collectives send nothing"):
         wb.numerics(compiled, args)
 
 

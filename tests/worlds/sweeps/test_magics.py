@@ -77,7 +77,7 @@ def test_an_interrupt_keeps_what_is_done(
     run: Run, calls: list[Any], shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("%aot_sweep stops(x) --over mode=default -o found")
-    assert "what is done is kept" in capsys.readouterr().out
+    assert "Finished trials are kept" in capsys.readouterr().out
     assert len(shell.user_ns["found"]) == 1
 
 

@@ -142,7 +142,7 @@ def test_what_is_slower_than_the_original_is_not_to_be_taken() -> None:
     """As seen: `Take …: 0.80 × as fast as the original`."""
     found = best(trial(125.0, settings={"mode": "a"}), trial(150.0, settings={"mode": "b"}))
     assert found.sentence.startswith("No configuration is significantly faster than eager")
-    assert "has mode=a: 1.25 × (1.2" in found.sentence
+    assert "mode=a has the shortest median: 1.25 × (1.2" in found.sentence
     assert "the time of eager" in found.sentence
     assert "Take mode" not in found.sentence
     assert found.code == ""

@@ -65,7 +65,7 @@ def test_ranks_of_equal_shards_run_the_same_program() -> None:
     assert found.is_same
     assert found.diff().is_same  # although torch calls the groups of each rank otherwise
     assert found.frame("order")[["rank", "other"]].values.tolist() == [[7, 6]]
-    assert any(words.startswith("Rank 0: not checked") for words in found.sentences)
+    assert any(words.startswith("Rank 0: collectives not compared") for words in found.sentences)
     assert found.frame().coordinates.to_list() == ["dp=0, tp=0", "dp=3, tp=0", "dp=3, tp=1"]
 
 

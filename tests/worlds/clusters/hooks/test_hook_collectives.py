@@ -262,7 +262,7 @@ def test_a_hook_that_sends_something_else_is_not_guessed(one_rank: None) -> None
     hooked = read_hooks(CompileRequest.of(wrapped, (X,), None, CompileOptions()))
     assert hooked is not None
     assert hooked.backward == ()
-    assert "is not computed" in hooked.request.options.notes[-1]
+    assert "its collectives are unknown" in hooked.request.options.notes[-1]
 
 
 def test_without_a_group_or_hooks_nothing_is_read() -> None:

@@ -78,7 +78,7 @@ def test_names_of_the_functions_own_are_its_own() -> None:
         ),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(32, 32, device="meta")},
-            "The reference Linear, or an input of it, is on meta",
+            "The reference Linear, or one of its inputs, is on meta",
         ),
     ],
 )
@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_is_said(compiled: Any, more: dict[str, Any], words
 def test_a_cluster_of_many_is_checked_on_a_small_one() -> None:
     with wb.virtual_cluster({"dp": 64, "tp": 8}) as mesh:
         large = wb.aot_compile(BUILD(mesh), (programs.inputs(),), backend="eager", grad=False)
-        with pytest.raises(wb.UsageError, match="sizes of a cluster of 512: compile the same prog"):
+        with pytest.raises(wb.UsageError, match="sizes of a cluster of 512: compile the program"):
             large.verify(programs.inputs(), ranks=4, build=BUILD)
 
 
@@ -107,7 +107,7 @@ def test_beside_a_real_group_each_process_has_its_own_numbers() -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         own = wb.aot_compile(torch.relu, (torch.ones(2),), backend="aot_eager", grad=False)
-        with pytest.raises(wb.UsageError, match="beside a real process group"):
+        with pytest.raises(wb.UsageError, match="in a real process group"):
             own.verify(torch.ones(2), ranks=1, build=BUILD)
     finally:
         dist.destroy_process_group()

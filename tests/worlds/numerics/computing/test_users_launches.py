@@ -242,7 +242,7 @@ def test_a_kernel_is_compared_with_its_reference_and_all_else_in_any_case(
     assert right.compared > without.compared
     assert wrong.first is not None
     assert wrong.first.cause == causes.SOMETHING_ELSE
-    assert wrong.first.detail.endswith("beside its reference")
+    assert wrong.first.detail.endswith("compared with its reference")
     what = {(row.stage, row.kernel, row.node, row.cause) for row in without.deviations}
     assert what <= {(row.stage, row.kernel, row.node, row.cause) for row in right.deviations}
 

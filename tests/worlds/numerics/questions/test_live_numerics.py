@@ -368,7 +368,7 @@ def test_wrong_inputs_are_refused_in_a_sentence(chain, decoder, tmp_path) -> Non
         wb.numerics(compiled, (ids.to("meta"),))
     with pytest.raises(wb.ContractError):
         wb.numerics(compiled, (ids[:, :5],))
-    with pytest.raises(wb.UsageError, match="what aot_compile, package or load made"):
+    with pytest.raises(wb.UsageError, match="a result of aot_compile, package or load"):
         wb.numerics(cases.gelu, (ids,))
 
     def counted(x):

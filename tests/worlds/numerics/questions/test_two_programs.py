@@ -104,7 +104,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(plain, tmp_path) -> No
     with pytest.raises(wb.UsageError, match=r"text\.pt has no values of a call"):
         wb.numerics(plain, (X, W), against=tmp_path / "text.pt")
     wb.numerics(plain, (X, W)).save_values(tmp_path / "values.pt")
-    with pytest.raises(wb.UsageError, match="were not given the same inputs and weights"):
+    with pytest.raises(wb.UsageError, match="have different inputs or weights"):
         wb.numerics(plain, (X + 1, W), against=tmp_path / "values.pt")
     with pytest.raises(wb.UsageError, match="They have: values, outputs"):
         wb.numerics(plain, (X, W), against=plain).frame("kernels")
@@ -132,7 +132,7 @@ def test_programs_whose_outputs_are_of_another_kind_do_not_agree(other, begin) -
 
 def test_programs_whose_arguments_have_other_names_are_not_matched() -> None:
     x = cases.draw(8, 16)
-    with pytest.raises(wb.UsageError, match=r"no input of the same name \(l_q_; l_z_\)"):
+    with pytest.raises(wb.UsageError, match=r"\(l_q_\) and .* \(l_z_\) have no common input"):
         wb.numerics(compiled(both, x), (x,), against=compiled(lambda z: z.sin(), x))
 
 

@@ -59,7 +59,7 @@ def test_a_real_sweep_can_be_opened_by_its_name(tmp_path: Path) -> None:
     assert wb.Sweep.load(path, "relu").trials == made.trials
     assert wb.Sweep.load(path, 0).trials == made.trials
     assert wb.Sweep.load(path).name == "f"
-    with pytest.raises(UsageError, match=r"no sweep of 'g' in s.sqlite. It has sweeps of relu, f"):
+    with pytest.raises(UsageError, match=r"s.sqlite has no sweep of 'g'. It has sweeps of relu, f"):
         wb.Sweep.load(path, "g")
 
 

@@ -242,7 +242,7 @@ def _tell_times(rows: Sequence[ScalingRow]) -> str:
             waits = number_text((row.exposed_us or 0) / row.step_us, "percent")
             meshes.setdefault((took, waits), []).append(row.mesh)
     parts = [
-        f"{took} on {' and on '.join(on)}, with {waits} of exposed communication"
+        f"{took} on {' and on '.join(on)}, {waits} of it exposed communication"
         for (took, waits), on in meshes.items()
     ]
     return f"A step takes {'; '.join(parts)} (modelled)."
