@@ -157,7 +157,7 @@ def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own(
     assert "a held-out run 1.64 times" in str(found.sentences)
     (mesh,) = found.meshes
     twice = replace(found, meshes=(mesh, replace(mesh, row=replace(row, mesh="dp 16"))))
-    assert " of it exposed communication" in twice.sentences[0]
+    assert " on dp 8 and on dp 16, " in twice.sentences[0]
 
 
 def build_hidden(mesh: Any) -> Any:
