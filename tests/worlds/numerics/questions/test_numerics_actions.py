@@ -41,7 +41,7 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price(tmp_path, mo
     shown.live_actions.join(240)
     found = mail.ask("document")[1]["numerics"]
     assert found["answers"][4][1].startswith("A call takes ")
-    assert found["cures"][0]["outcome"]["words"].endswith("(a model).")
+    assert found["cures"][0]["outcome"]["words"].endswith("(modelled).")
     assert [row.option for row in compiled.report.numerics_cures] == [causes.EMULATE]
 
 
