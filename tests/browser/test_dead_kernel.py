@@ -127,7 +127,7 @@ def test_the_settings_of_a_sweep_stay_and_are_opened_no_more(
     view.get_by_role("row").nth(1).wait_for()
     notebook.page.evaluate(RESTART)
     view.get_by_role("alert").get_by_text(SAID).wait_for()
-    assert not view.get_by_text("A click opens the full record.").is_visible()
+    assert not view.get_by_text("A click opens the full report.").is_visible()
     compare = view.get_by_role("button", name="Compare (0 of 2 picked)")
     assert compare.get_attribute("data-tip") == SAID
     assert view.get_by_role("checkbox").first.is_disabled()

@@ -42,7 +42,7 @@ def test_checks_and_accesses_are_filled_in_the_background(notebook: Notebook) ->
     view = one_view(notebook.cell(2))
     view.get_by_role("tab", name="Kernels").wait_for()
     open_pane(view, "Checks")
-    view.get_by_text("Each program of the grid runs on the CPU").wait_for()
+    view.get_by_text("Every program instance runs on the CPU").wait_for()
     with shows_work(view):
         view.get_by_role("button", name="Run under watch").click()
     view.get_by_text(re.compile("^Out of bounds: line 6 ")).first.wait_for(timeout=LONG)

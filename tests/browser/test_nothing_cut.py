@@ -365,7 +365,7 @@ SEEN_ROWS = """table => {
 def test_a_low_pane_keeps_rows_of_its_table(
     open_page: Callable[..., Any], tmp_path: Path, record: str, pane: str
 ) -> None:
-    """As seen at 900 × 700 with a row selected: one row of the storages, of *Deviations* none."""
+    """As seen at 900 × 700 with a row selected: one row of the storages, no differing value."""
     path = tmp_path / "report.html"
     report = Report.load(RECORDS / f"{record}.wbr")
     report.to_html(path)

@@ -47,7 +47,9 @@ def test_five_questions_are_answered_without_scrolling(opened: Callable[..., Any
         box = answer.bounding_box()
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 800
-    last = page.get_by_role("grid", name="Deviations").get_by_role("row").nth(5).bounding_box()
+    last = (
+        page.get_by_role("grid", name="Differing values").get_by_role("row").nth(5).bounding_box()
+    )
     assert last["y"] + last["height"] <= 800  # the rows, too
 
 
@@ -57,7 +59,7 @@ def test_nothing_of_it_is_cut_or_unnamed(
     opened: Callable[..., Any], width: int, height: int, scheme: str
 ) -> None:
     page = opened(width, height, scheme)
-    page.get_by_role("grid", name="Deviations").get_by_role("row").nth(1).click()
+    page.get_by_role("grid", name="Differing values").get_by_role("row").nth(1).click()
     page.locator(".ulps").wait_for()
     assert violations(page) == []
     for inside in (".nums", ".nums dl", ".ulps", ".pane"):
@@ -66,7 +68,7 @@ def test_nothing_of_it_is_cut_or_unnamed(
 
 def test_a_row_selects_its_line_node_and_kernel(opened: Callable[..., Any]) -> None:
     page = opened(1280, 800)
-    page.get_by_role("grid", name="Deviations").get_by_text("mul_2", exact=True).click()
+    page.get_by_role("grid", name="Differing values").get_by_text("mul_2", exact=True).click()
     page.locator(".insp h2", has_text="k0, mul_2").wait_for()
     status = page.locator(".status")
     for word in ("1 line", "1 kernel"):

@@ -114,7 +114,9 @@ def running(open_notebook: Callable[..., Notebook]) -> Notebook:
         "import workbench as wb\nwb.Sweep.load('s.sqlite')",
     )
     notebook.run(1)
-    notebook.cell(1).locator(".wb.sweep").get_by_text("2 of 15 settings").wait_for(timeout=LONG)
+    notebook.cell(1).locator(".wb.sweep").get_by_text("2 of 15 configurations").wait_for(
+        timeout=LONG
+    )
     return notebook
 
 
@@ -122,13 +124,15 @@ def running(open_notebook: Callable[..., Notebook]) -> Notebook:
 def test_while_it_runs_rows_open_and_cancel_keeps_what_is_done(running: Notebook) -> None:
     cell = running.cell(1)
     view = cell.locator(".wb.sweep")
-    view.get_by_text("that are timed: faster than the original").wait_for(timeout=LONG)
+    view.get_by_text("timed configurations are significantly faster than eager").wait_for(
+        timeout=LONG
+    )
     view.get_by_text("1 running").wait_for()
     done = view.get_by_role("row").filter(has_text="done")
     done.first.click()
     cell.get_by_role("tab", name="Overview").wait_for()  # the kernel answers during the cell
     assert cell.locator(".jp-InputPrompt").first.inner_text() == "[*]:"
-    cell.get_by_role("button", name="All settings").click()
+    cell.get_by_role("button", name="All configurations").click()
     view.get_by_role("button", name="Cancel").click()
     answer = view.get_by_role("group", name="Progress and answer")
     answer.get_by_text("The sweep was cancelled.").wait_for(timeout=LONG)

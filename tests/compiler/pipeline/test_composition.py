@@ -71,7 +71,7 @@ def test_a_module_wrapped_for_data_parallelism_is_unwrapped(tmp_path: Path) -> N
         torch.distributed.destroy_process_group()
     notes = " ".join(compiled.report.request.notes)
     assert "unwrapped DistributedDataParallel" in notes
-    assert "Hooks of DistributedDataParallel sum 72 B of gradients in 1 bucket" in notes
+    assert "DistributedDataParallel's hooks all-reduce 72 B of gradients in 1 bucket" in notes
     assert compiled.module is model
 
 

@@ -86,7 +86,7 @@ def test_a_real_group_is_found_and_stays() -> None:
         assert cluster is not None
         assert not cluster.is_fake
         assert cluster.topology == Topology()
-        words = r"A process group is there already \(gloo, rank 0 of 1\)"
+        words = r"A process group exists already \(gloo, rank 0 of 1\)"
         with pytest.raises(wb.UsageError, match=words), wb.virtual_cluster({"tp": 2}):
             pass
         assert dist.get_backend() == "gloo"
@@ -101,10 +101,10 @@ def test_a_real_group_is_found_and_stays() -> None:
         ({"dp": 0}, {}, "a name and a number of GPUs"),
         ({"": 2}, {}, "a name and a number of GPUs"),
         ({"dp": 2.0}, {}, "mesh is {'dp': 2.0}: its value 2.0 is not a whole number"),
-        ({"dp": 4, "tp": 2}, {"rank": 8}, "rank is 8: a mesh of 4 x 2 has the ranks 0 to 7"),
+        ({"dp": 4, "tp": 2}, {"rank": 8}, "rank is 8: a mesh of 4 x 2 has ranks 0 to 7"),
         ({"dp": 4}, {"rank": -1}, "rank is -1"),
-        ({"dp": 4}, {"gpus_per_node": 0}, "gpus_per_node is 0: a node has 1 GPU or more"),
-        ({"dp": 4}, {"nic_gb_s": 0.0}, "nic_gb_s is 0.0: give GB/s of one GPU"),
+        ({"dp": 4}, {"gpus_per_node": 0}, "gpus_per_node is 0: expected at least 1"),
+        ({"dp": 4}, {"nic_gb_s": 0.0}, "nic_gb_s is 0.0: expected the GB/s of one GPU"),
         ({"dp": 4}, {"nvlink_gb_s": -1.0}, "nvlink_gb_s is -1.0: expected a number from 0"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_group_under_another_name_is_refused() -> None:
 @pytest.mark.parametrize("mesh", [{"dp": 2**31}, {"dp": 2**16, "tp": 2**16}])
 def test_a_mesh_of_more_gpus_than_any_is_refused(mesh: dict[str, int]) -> None:
     with (
-        pytest.raises(wb.UsageError, match="give sizes whose product is at most 1,048,576"),
+        pytest.raises(wb.UsageError, match="GPUs in total: give at most 1,048,576"),
         wb.virtual_cluster(mesh),
     ):
         pass

@@ -120,7 +120,7 @@ def test_an_estimator_is_told_apart_by_its_cluster_and_crosses_processes(mesh: A
 
 def test_without_a_cluster_nothing_is_known_of_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.compiler.process_groups.cluster.find_cluster", lambda: None)
-    with pytest.raises(wb.UsageError, match="There is no process group"):
+    with pytest.raises(wb.UsageError, match="No process group exists"):
         wb.overlap_estimator("h100")
 
 

@@ -136,4 +136,4 @@ def test_a_look_at_the_numbers_calls_none_equal(wrong: WrongProgram) -> None:
     made = wb.aot_compile(wrong.make(), args, options=wrong.options())
     found = wb.numerics(made, args)
     assert any(row.differ for row in found.outputs) or found.unlike
-    assert "Equal to eager" not in found.sentence
+    assert "Bitwise equal to eager" not in found.sentence

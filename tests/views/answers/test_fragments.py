@@ -142,4 +142,4 @@ def test_a_notebook_keeps_the_sentences_and_the_shards_that_differ() -> None:
     assert "<script" not in html
     page = make_ranks().to_html()
     assert "Block&lt;x&gt; on h100" in page
-    assert "Shards that differ" in page
+    assert "Differing shards" in page

@@ -43,7 +43,7 @@ def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
 def test_numbers_of_no_rank_are_not_looked_at(made: tuple[Any, Any]) -> None:
     compiled, args = made
     with pytest.raises(
-        wb.UsageError, match=r"cannot be looked at\..*Collectives of a virtual cluster send"
+        wb.UsageError, match=r"cannot be checked\..*Collectives of a virtual cluster send"
     ):
         wb.numerics(compiled, args)
 

@@ -31,7 +31,7 @@ MESHES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (0, "give each of its dimensions a name and a number of GPUs"),
+        (0, "give each dimension a name and a number of GPUs"),
         (2**31, "mesh has 2,147,483,648 GPUs"),
         (2**63, "expected at most 9223372036854775807"),
         (float("inf"), "is not a whole number"),

@@ -46,12 +46,12 @@ def test_what_is_no_launch_is_refused(run: Run, shell: InteractiveShell) -> None
         "%%aot_kernel\nx = 1",
     ):
         result = shell.run_cell(line)
-        assert "Write the launch as Triton takes it" in str(result.error_in_exec)
+        assert "Write the launch as in Triton" in str(result.error_in_exec)
     beside = shell.run_cell("%%aot_kernel f[(1,)](x)\nx = 1")
-    assert "the launch stands at the end of the cell" in str(beside.error_in_exec)
+    assert "write the launch at the end of the cell" in str(beside.error_in_exec)
     for line, said in (
-        ("%aot_kernel abs[(1,)](1, target='b200')", "target stands with -t"),
-        ("%aot_kernel abs[(1,)](1, grid=3)", "grid stands in the brackets"),
+        ("%aot_kernel abs[(1,)](1, target='b200')", "Give target with -t"),
+        ("%aot_kernel abs[(1,)](1, grid=3)", "Give grid in the brackets"),
     ):
         assert said in str(shell.run_cell(line).error_in_exec)
 

@@ -77,7 +77,7 @@ def test_an_interrupt_keeps_what_is_done(
     run: Run, calls: list[Any], shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("%aot_sweep stops(x) --over mode=default -o found")
-    assert "what is done is kept" in capsys.readouterr().out
+    assert "Finished trials are kept" in capsys.readouterr().out
     assert len(shell.user_ns["found"]) == 1
 
 
@@ -85,12 +85,12 @@ def test_an_interrupt_keeps_what_is_done(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("f(x)", "Say what to go through, such as --over mode=default,max-autotune."),
+        ("f(x)", "Give at least one axis, such as --over mode=default,max-autotune."),
         ("--over mode=default", "Write the call to measure"),
         ("f --over mode=default", "'f' is not a call"),
         ("f(x) --over mode", "expected NAME=VALUE,VALUE"),
         ("f(x) --over mode=default,,", "expected NAME=VALUE,VALUE"),
-        ("f(x, k=batch) --over batch=1", "stands in a keyword argument: pass that by position"),
+        ("f(x, k=batch) --over batch=1", "in a keyword argument: pass that argument by position"),
         ("f(x) --over mode=default --trials many", "--trials many: expected a whole number"),
         ("f(x) --over mode=default --seconds soon", "expected a number of seconds"),
         ("f(x) --over mode=default --measure-s long", "--measure-s long: expected a number"),

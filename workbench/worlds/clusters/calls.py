@@ -194,8 +194,8 @@ def overlap_estimator(gpu: str) -> Any:
     cluster = find_cluster()
     if cluster is None:
         raise UsageError(
-            "There is no process group, so that nothing is known of links: call it inside of "
-            "`with wb.virtual_cluster({'dp': 8}):`, or beside a process group."
+            "No process group exists, so the links are unknown: call this inside "
+            "`with wb.virtual_cluster({'dp': 8}):`, or on a rank with a process group."
         )
     return OverlapEstimator(gpu, cluster)
 

@@ -15,38 +15,36 @@ class RankRow:
     *Memory*: weights, inputs and live values.
     """
 
-    rank: int  # which of the ranks, from 0
-    coordinates: str  # its place on the mesh, such as `dp=0, tp=7`
+    rank: int  # the rank, from 0
+    coordinates: str  # its coordinates on the mesh, such as `dp=0, tp=7`
     program: int | None  # which of the different programs it runs, from 0
     parameter_bytes: int | None = number(
         "Parameters",
         "B",
-        "Of this rank's shards",
-        meaning="Bytes of the shards of parameters that the rank holds.",
+        "This rank's parameter shards",
+        meaning="Bytes of the rank's parameter shards.",
     )
     gradient_bytes: int | None = number(
         "Gradients",
         "B",
-        "Of the shards that need one; 0 without a backward",
-        meaning="Bytes of the gradients of its shards; 0 where no backward was compiled.",
+        "Gradients of its shards; 0 without a backward pass",
+        meaning="Bytes of the gradients of its shards; 0 without a backward pass.",
     )
     peak_bytes: int | None = number(
         "Peak",
         "B",
-        "The most that lives at once, weights and inputs included",
-        meaning="The most bytes that live at once, weights and inputs included.",
+        "Peak live bytes, weights and inputs included",
+        meaning="Peak live bytes, weights and inputs included.",
     )
-    kernels: int | None = number("Kernels", meaning="How many kernels and library calls it runs.")
-    collectives: int | None = number(
-        "Collectives", meaning="How many collectives it takes part in."
-    )
+    kernels: int | None = number("Kernels", meaning="Number of kernels and library calls.")
+    collectives: int | None = number("Collectives", meaning="Number of collectives that it joins.")
     message_bytes: int | None = number(
         "Messages",
         "B",
-        "All of its collectives, as NCCL counts them",
+        "All of its collectives, sized as NCCL counts",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
     )
-    error: str = ""  # why there is no program
+    error: str = ""  # why it has no program
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,82 +58,82 @@ class ScalingRow:
     """
 
     mesh: str  # its dimensions, such as `dp 64 × tp 8`
-    gpus: int = number("GPUs", "number", meaning="How many GPUs the mesh has.", default=0)
-    nodes: int = number("Nodes", "number", meaning="On how many nodes they are.", default=0)
+    gpus: int = number("GPUs", "number", meaning="Number of GPUs in the mesh.", default=0)
+    nodes: int = number("Nodes", "number", meaning="Number of nodes that the GPUs span.", default=0)
     program: int | None = None  # which of the different programs it runs, from 0
     step_us: float | None = number(
         "Step",
         "us",
-        "Forward and backward, until the last collective ends; modelled",
+        "Forward and backward pass, until the last collective ends; modelled",
         source="model",
         meaning="µs of a step, until its last kernel and collective end.",
     )
     exposed_us: float | None = number(
         "Exposed",
         "us",
-        "The kernels wait for collectives; modelled",
+        "Communication that kernels do not overlap; modelled",
         source="model",
-        meaning="µs that the kernels wait for collectives, by the model.",
+        meaning="Modelled µs that the kernels stall on collectives.",
     )
     exposed_least_us: float | None = number(
         "Exposed at least",
         "us",
-        "With kernels slow and links fast, by their errors",
+        "Lower bound by the model's errors: slow kernels, fast links",
         source="model",
-        meaning="µs that are waited for where kernels are as slow and links as fast as their "
-        "errors allow.",
+        meaning="Lower bound of `exposed_us`: kernels as slow and links as fast as their errors "
+        "allow.",
     )
     exposed_most_us: float | None = number(
         "Exposed at most",
         "us",
-        "With kernels fast and links slow, by their errors",
+        "Upper bound by the model's errors: fast kernels, slow links",
         source="model",
-        meaning="µs that are waited for where kernels are as fast and links as slow as their "
-        "errors allow.",
+        meaning="Upper bound of `exposed_us`: kernels as fast and links as slow as their errors "
+        "allow.",
     )
     kernels_us: float | None = number(
         "Kernels",
         "us",
-        "By themselves; modelled",
+        "Kernels without collectives; modelled",
         source="model",
-        meaning="µs of the kernels by themselves, by the model.",
+        meaning="Modelled µs of the kernels alone.",
     )
     error: float | None = number(
         "± of it",
         "share",
-        "Of the step: the largest of its kernels and its collectives",
+        "Step error: the largest among its kernels and its collectives",
         source="model",
-        meaning="The relative error of a step: the largest of those of its kinds of kernels and of "
-        "its collectives.",
+        meaning="Relative error of a step: the largest among its kinds of kernels and its "
+        "collectives.",
     )
     parameter_bytes: int | None = number(
         "Parameters",
         "B",
-        "Of this rank's shards",
-        meaning="Bytes of the shards of parameters that the rank holds.",
+        "This rank's parameter shards",
+        meaning="Bytes of the rank's parameter shards.",
     )
     peak_bytes: int | None = number(
         "Peak",
         "B",
-        "The most that lives at once, with the optimizer's state",
-        meaning="The most bytes that live at once, with the optimizer's state.",
+        "Peak live bytes, with the optimizer's state",
+        meaning="Peak live bytes, with the optimizer's state.",
     )
     reserved_bytes: int | None = number(
         "Reserved",
         "B",
-        "By a model of torch's allocator, with the optimizer's state",
+        "Modelled for torch's allocator, with the optimizer's state",
         source="model",
-        meaning="Bytes that torch's caching allocator reserves, by a model of it with its default "
-        "options on one stream, with the optimizer's state.",
+        meaning="Bytes that torch's caching allocator reserves, with the optimizer's state; "
+        "modelled for its default options and one stream.",
     )
-    batch: int | None = number("Batch", meaning="The first size of the inputs of a rank.")
+    batch: int | None = number("Batch", meaning="First dimension of a rank's inputs.")
     largest_batch: int | None = number(
         "Largest batch",
         source="model",
-        meaning="The largest batch of a rank whose peak is within its GPU's memory, on the line "
-        "through the batch given and twice that; it was not compiled.",
+        meaning="Largest batch per rank whose peak fits the GPU, extrapolated linearly from the "
+        "given batch and twice that; not compiled.",
     )
-    why: str = ""  # what is not known, and why
+    why: str = ""  # what is unknown, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +141,8 @@ class Shard:
     """One rank's part of a parameter, a buffer or an input, by its name in the model."""
 
     name: str  # its name in the model; `args[0]` for an input
-    shape: tuple[int, ...]  # the shape of what the rank holds
+    shape: tuple[int, ...]  # the shape of the rank's shard
     dtype: str  # its dtype
-    bytes: int  # what the rank holds of it
-    is_parameter: bool = False  # a parameter, and no buffer or input
-    needs_grad: bool = False  # whether the backward makes a gradient of it
+    bytes: int  # bytes of the rank's shard
+    is_parameter: bool = False  # whether it is a parameter, not a buffer or an input
+    needs_grad: bool = False  # whether the backward pass computes its gradient

@@ -79,9 +79,9 @@ class ClustersWorld(World):
         from workbench.worlds.clusters.rows import RankRow, ScalingRow, Shard
 
         return (
-            Frame("scaling.frame()", "The meshes of `wb.scaling`, a row for each.", ScalingRow),
-            Frame("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
-            Frame('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
+            Frame("scaling.frame()", "A row for each mesh of `wb.scaling`.", ScalingRow),
+            Frame("ranks.frame()", "A row for each rank that `wb.ranks` compiled.", RankRow),
+            Frame('ranks.frame("shards")', "The shards of each rank, after the `rank`.", Shard),
             Frame('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
         )
 

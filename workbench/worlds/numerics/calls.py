@@ -147,18 +147,16 @@ def numerics(
 
     if not isinstance(x, Compiled | CrossCompiled | Package):
         raise UsageError(
-            "numerics takes what aot_compile, package or load made; this is of type "
-            f"{type(x).__name__}."
+            f"x is of type {type(x).__name__}: pass a result of aot_compile, package or load."
         )
     if against is not None and (reference is not None or isinstance(x, Package)):
         raise UsageError(
-            "against= compares two programs that aot_compile made: leave out reference=, and pass "
-            "no package."
+            "against= compares two results of aot_compile: omit reference=, and pass no package."
         )
     if references and (reference is not None or against is not None or isinstance(x, Package)):
         raise UsageError(
-            "references= is for kernels of what aot_compile made: leave out reference= and "
-            "against=, and pass no package."
+            "references= is for results of aot_compile: omit reference= and against=, and pass no "
+            "package."
         )
     if args is None:
         called = find_own_inputs(x)
@@ -174,7 +172,7 @@ def numerics(
         )
         return compile_for_target(CompileRequest.of(original, *called, chosen), callback)
 
-    with follow_in_a_line(progress, f"The numbers of {name}") as callback:
+    with follow_in_a_line(progress, f"Numerics of {name}") as callback:
         if isinstance(x, Package):
             original, label = find_packaged_reference(x, reference, called)
             return look_at_loaded(x, label, *called, compile, callback)
@@ -237,5 +235,5 @@ def minify(
 
     check_args(args, kwargs)
     call = tuple(args), dict(kwargs or {})
-    with follow_in_a_line(progress, "The smallest part that fails") as callback:
+    with follow_in_a_line(progress, "Minifying the failure") as callback:
         return run(fn, call, dict(options or {}), fails, compile_for_target, callback)

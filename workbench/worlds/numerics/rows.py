@@ -23,29 +23,29 @@ class Deviation:
     """
 
     stage: str  # "decompositions", "passes" or "kernels"
-    kernel: str | None  # the kernel of the report by its id; none for a stage of graphs
-    part: str  # the operator, the passes or the kernel that departs, by its name
-    node: str  # the node whose value it is
-    graph: str  # the graph that the node is in, by its id
+    kernel: str | None  # the id of its kernel in the report; None for a stage of graphs
+    part: str  # the name of the operator, passes or kernel that differs
+    node: str  # the node that computes the value
+    graph: str  # the id of the node's graph
     file: str | None  # the file, from the home folder or from site-packages on; or the cell
     line: int | None  # the line, from 1
-    operators: tuple[str, ...]  # what is computed inside of the part for it
+    operators: tuple[str, ...]  # the operators that the part computes for it
     dtype: str  # its dtype
-    elements: int  # how many elements the value has
+    elements: int  # number of elements
     differ: float | None  # the share of elements that differ from eager's
-    max_ulp: int | None  # the largest distance from eager, in units in the last place
-    eager_off: float | None  # how far eager is from float64, in roundings
-    own_off: float | None  # how far the part or program is from float64, in roundings
-    noise: float | None  # what one unit in the last place of input noise does, in roundings
+    max_ulp: int | None  # the largest distance from eager, in ULPs
+    eager_off: float | None  # eager's error against float64, in eps
+    own_off: float | None  # the error of the part or program against float64, in eps
+    noise: float | None  # the effect of one ULP of input noise, in eps
     cause: str  # the class of the cause
-    detail: str  # what in the part makes it, or why it was not compared
-    option: str  # what would change it; empty where nothing is known
+    detail: str  # what in the part causes it, or why it was not compared
+    option: str  # the option that would change it; empty if none is known
     verdict: str  # "something else", "worse than eager", "not worse", "below the noise", ...
-    never_rounded: tuple[str, ...] = ()  # nodes inside whose values eager rounds and this does not
-    histogram: tuple[tuple[str, int], ...] = ()  # elements by units from eager
-    exact_histogram: tuple[tuple[str, int], ...] = ()  # elements by units from float64
-    cone: tuple[str, ...] = ()  # the nodes that are computed for it from what the part is given
-    lowerings: tuple[str, ...] = ()  # of a kernel: what lowered these operators, and to what
+    never_rounded: tuple[str, ...] = ()  # nodes inside that eager rounds and this does not
+    histogram: tuple[tuple[str, int], ...] = ()  # elements by ULPs from eager
+    exact_histogram: tuple[tuple[str, int], ...] = ()  # elements by ULPs from float64
+    cone: tuple[str, ...] = ()  # the nodes that compute it from the part's inputs
+    lowerings: tuple[str, ...] = ()  # for a kernel: what lowered these operators, and to what
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class NumericsStage:
 
     stage: str  # "eager", a stage of graphs, or "program"
     end_off: float | None
-    differ: float | None  # the share of elements of the outputs that differ from eager's
+    differ: float | None  # the share of output elements that differ from eager's
     max_ulp: int | None  # the largest distance of an output from eager's
-    own_off: float | None  # how far the part or program is from float64, in roundings
-    deviations: int  # how many values it computes otherwise from the same inputs
+    own_off: float | None  # the error of the part or program against float64, in eps
+    deviations: int  # how many values it computes differently from the same inputs
     note: str = ""  # why something was not computed
 
 
@@ -78,24 +78,24 @@ class NumericsOutput:
     the noise.
     """
 
-    output: str  # the output, by its place in what is returned
+    output: str  # the output, by its position in the returned value
     dtype: str  # its dtype
-    elements: int  # how many elements it has
+    elements: int  # number of elements
     differ: float  # the share of elements that differ from eager's
-    max_ulp: int  # the largest distance from eager, in units in the last place
-    eager_off: float | None  # how far eager is from float64, in roundings
-    own_off: float | None  # how far the part or program is from float64, in roundings
-    noise: float | None  # what one unit in the last place of input noise does, in roundings
-    rows: int | None = None  # positions, where it may be logits
-    arg_max: int | None = None  # positions whose largest value is another
-    top5: int | None = None  # positions whose five largest are others
-    kl: float | None = None  # mean divergence from eager, in nats
-    noise_arg_max: int | None = None  # the same for the noise, at the most
-    noise_top5: int | None = None  # the same for the noise, at the most
-    noise_kl: float | None = None  # the same for the noise, at the most
-    rounded: str = ""  # the dtype whose roundings are counted, where it was cast to more bits
-    eager_from_zero: float | None = None  # eager's largest number, where float64 gives only 0
-    own_from_zero: float | None = None  # the same of the program
+    max_ulp: int  # the largest distance from eager, in ULPs
+    eager_off: float | None  # eager's error against float64, in eps
+    own_off: float | None  # the error of the part or program against float64, in eps
+    noise: float | None  # the effect of one ULP of input noise, in eps
+    rows: int | None = None  # positions, if it may be logits
+    arg_max: int | None = None  # positions whose argmax differs
+    top5: int | None = None  # positions whose top-5 set differs
+    kl: float | None = None  # mean KL divergence from eager, in nats
+    noise_arg_max: int | None = None  # its maximum under the noise
+    noise_top5: int | None = None  # its maximum under the noise
+    noise_kl: float | None = None  # its maximum under the noise
+    rounded: str = ""  # the dtype that eps refers to, if the output was cast to a wider one
+    eager_from_zero: float | None = None  # eager's largest value, if float64 gives only 0
+    own_from_zero: float | None = None  # the program's largest value, if float64 gives only 0
 
     @property
     def vanishes(self) -> bool:
@@ -112,21 +112,21 @@ class NumericsCure:
     not here, there are only modelled bounds.
     """
 
-    option: str  # what is passed to the compilation
-    deviations: int  # how many values deviate as it is
-    deviations_after: int  # how many do with the option
-    differ: float | None  # the share of elements of the outputs that differ from eager's
+    option: str  # the option that is passed to the compilation
+    deviations: int  # how many values differ without the option
+    deviations_after: int  # how many differ with the option
+    differ: float | None  # the share of output elements that differ from eager's
     differ_after: float | None  # the same with the option
-    own_off: float | None  # how far the worst output is from float64, in roundings
+    own_off: float | None  # the worst output's error against float64, in eps
     own_off_after: float | None  # the same with the option
-    kernels: int  # how many kernels a call starts
-    kernels_after: int  # how many it starts with the option
-    bytes: int | None  # what they read and write, by a model
+    kernels: int  # how many kernels a call launches
+    kernels_after: int  # how many it launches with the option
+    bytes: int | None  # bytes that they read and write, modelled
     bytes_after: int | None  # the same with the option
     time_us: float | None  # the median time of a call
     time_us_after: float | None  # the same with the option
-    is_sure: bool = False  # whether one of the two may be called the faster one
-    bound_us: float | None = None  # the least time of a GPU that is not here, by its roofline
+    is_sure: bool = False  # whether one of the two is faster beyond the noise
+    bound_us: float | None = None  # the roofline time on a GPU that is not here
     bound_us_after: float | None = None  # the same with the option
 
     @property
@@ -166,11 +166,12 @@ class NumericsProof:
     @property
     def sentence(self) -> str:
         """The effect of the option, and whether it proves the cause."""
-        verdict = "which proves it" if self.is_proved else "which does not prove it"
+        verdict = "This proves it" if self.is_proved else "This does not prove it"
         return (
-            f"{self.kernel}, {self.node}: {self.cause}. With {self.option} {self.differ_after:.1%} "
-            f"of the elements differ from eager in place of {self.differ:.1%}, at most "
-            f"{self.max_ulp_after} units in the last place in place of {self.max_ulp}, {verdict}."
+            f"{self.kernel}, {self.node}: {self.cause}. With {self.option}, "
+            f"{self.differ_after:.1%} of the elements differ from eager instead of "
+            f"{self.differ:.1%}, by at most {self.max_ulp_after} instead of {self.max_ulp} ULPs. "
+            f"{verdict}."
         )
 
 
@@ -183,14 +184,14 @@ class BatchRow:
     """
 
     case: str  # "alone", or such as "with zeros behind it" and "in half of the batch"
-    rows: int  # how many rows the batch has then
-    equal: bool | None  # whether the row is the same bit for bit; none where it was not compared
+    rows: int  # number of rows in that batch
+    equal: bool | None  # whether the row is bitwise equal; None if it was not compared
     kernel: str | None = None
     part: str = ""  # the kernel or library call, by its name
     node: str = ""
     differ: float | None = None  # the share of its elements that differ there
-    max_ulp: int | None = None  # the largest distance there, in units in the last place
-    reason: str = ""  # why it is another one, or why it was not compared
+    max_ulp: int | None = None  # the largest distance there, in ULPs
+    reason: str = ""  # why it differs, or why it was not compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +203,16 @@ class CommonValue:
     difference.
     """
 
-    node: str  # the node of the captured graph, or of the lowered ones where it has no other name
+    node: str  # the node of the captured graph, or of the lowered graphs if only they have it
     file: str | None  # the file, from the home folder or from site-packages on; or the cell
     line: int | None  # the line, from 1
-    kernel: str  # the kernel of the one program, by its id
+    kernel: str  # the id of the first program's kernel
     part: str  # its name
-    other_kernel: str  # the kernel of the other program, by its id
+    other_kernel: str  # the id of the other program's kernel
     other_part: str  # its name
     dtype: str  # its dtype
-    elements: int  # how many elements it has
+    elements: int  # number of elements
     differ: float  # the share of elements that differ
-    max_ulp: int  # the largest distance between the two, in units in the last place
-    inherited: bool = False  # whether something that it is computed from differs already
-    reason: str = ""  # why it parts here
+    max_ulp: int  # the largest distance between the two, in ULPs
+    inherited: bool = False  # whether one of its inputs differs already
+    reason: str = ""  # why it differs here

@@ -36,19 +36,19 @@ class NumericsWorld(World):
         return {
             "numerics": (
                 Deviation,
-                "Values that a part computes otherwise than eager, where that was asked for.",
+                "Values that a part computes differently from eager, if requested.",
             ),
             "numerics_stages": (
                 NumericsStage,
-                "What each stage does to the numbers of the outputs.",
+                "The numerical error of the outputs after each stage.",
             ),
             "numerics_outputs": (
                 NumericsOutput,
-                "The outputs of the call and of eager, beside float64.",
+                "The outputs of the call and of eager, against float64.",
             ),
             "numerics_cures": (
                 NumericsCure,
-                "Options that change the numbers, where they were tried.",
+                "Options that change the numerics, if they were tried.",
             ),
         }
 

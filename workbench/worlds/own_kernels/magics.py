@@ -26,7 +26,7 @@ from workbench.worlds.own_kernels import calls
 KERNEL = (
     Option(
         ("-t", "--target"),
-        "the GPU, such as h100, which need not be there",
+        "the target GPU, such as h100; not needed in this machine",
         "GPU",
         list_more=list_gpus,
     ),
@@ -56,7 +56,7 @@ class KernelMagics(OptionMagics):
             chosen, rest = self.parse_line(self.aot_kernel, line)
             if cell is not None and rest:
                 raise UsageError(
-                    f"the launch stands at the end of the cell, not beside %%aot_kernel: {rest}"
+                    f"write the launch at the end of the cell, not after %%aot_kernel: {rest}"
                 )
             call = read_launch(self.shell, rest, cell)
             target = chosen.target or "h100"
@@ -84,14 +84,13 @@ def read_launch(shell: InteractiveShell, text: str, cell: str | None) -> Written
         exec(compile(tree, name, "exec", shell.compile.flags), shell.user_ns)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
         raise UsageError(
-            "Write the launch as Triton takes it, add[(4,)](x, y, out, n, BLOCK=256): beside "
-            "%aot_kernel, or as the last line of a cell. It is not made."
+            "Write the launch as in Triton, such as `add[(4,)](x, y, out, n, BLOCK=256)`, after "
+            "%aot_kernel or as the last line of a cell. It is not launched."
         )
-    for name, place in (("grid", "in the brackets"), ("target", "with -t, in front of the launch")):
+    for name, place in (("grid", "in the brackets"), ("target", "with -t, before the launch")):
         if any(keyword.arg == name for keyword in node.keywords):
             raise UsageError(
-                f"{name} stands {place}. For an argument of the kernel with this name, give it by "
-                "its place."
+                f"Give {name} {place}. Pass a kernel argument with this name by position."
             )
     launch, grid = node.func, ast.keyword("grid", node.func.slice)
     called = ast.Call(launch.value, node.args, [*node.keywords, grid])

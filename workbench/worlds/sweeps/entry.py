@@ -73,10 +73,7 @@ class Running:
         """Return the finished rows, in the order of the configurations."""
         runner, rows = self.runner, dict(self.rows)
         unknown = "; ".join(runner.content.unknown)
-        note = (
-            f"Nothing was taken from the store: {unknown}, which cannot be compared with an "
-            "earlier run."
-        )
+        note = f"The store was not used: {unknown}, which cannot be compared with an earlier run."
         name = runner.subject.name
         is_model = isinstance(runner.subject.function, torch.nn.Module)
         return Sweep(
@@ -115,7 +112,7 @@ def run_sweep(
     """
     check_mapping("kwargs", kwargs, "{'x': x}")
     if wanted.jobs is not None and (not isinstance(wanted.jobs, int) or wanted.jobs < 1):
-        raise UsageError(f"jobs is {wanted.jobs!r}: it takes at least one.")
+        raise UsageError(f"jobs is {wanted.jobs!r}: expected at least 1.")
     space = Space.of(wanted.over, list_size_names(args, wanted.over))
     subject = SweptFunction(fn, args, dict(kwargs or {}))
     started = getattr(wanted.on_trial, "started", None)

@@ -58,18 +58,21 @@ SWEEP = (
     ),
     Option(
         ("--strategy",),
-        "grid tries everything; random, halving and tpe look for the best",
+        "grid tries everything; random, halving and tpe search",
         "STRATEGY",
         choices=STRATEGIES,
     ),
     Option(
-        ("--objective",), f"what is best: {', '.join(OBJECTIVES)}", "OBJECTIVE", choices=OBJECTIVES
+        ("--objective",),
+        f"what to optimize: {', '.join(OBJECTIVES)}",
+        "OBJECTIVE",
+        choices=OBJECTIVES,
     ),
-    Option(("--trials",), "try at most so many settings", "COUNT"),
-    Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
-    Option(("--measure-s",), "time each setting for at most so many seconds", "SECONDS"),
-    Option(("--jobs",), "how many trials compile at a time", "COUNT"),
-    Option(("--store",), "where finished trials are kept", "PATH"),
+    Option(("--trials",), "maximum number of trials", "COUNT"),
+    Option(("--seconds",), "start no trial after this many seconds", "SECONDS"),
+    Option(("--measure-s",), "maximum seconds to time each trial", "SECONDS"),
+    Option(("--jobs",), "number of trials that compile in parallel", "COUNT"),
+    Option(("--store",), "the store of finished trials", "PATH"),
     Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
     OUTPUT,
     NO_VIEW,
@@ -183,7 +186,7 @@ def ended(row: Trial) -> str:
         time = format_seconds((row.call_us or 0.0) / 1e6)
         return f"{describe_speedup(row.pairs)}, {time} a call"
     if row.call_us is not None:
-        return f"{format_seconds(row.call_us / 1e6)} a call by a model"
+        return f"{format_seconds(row.call_us / 1e6)} a call (modelled)"
     return f"compiled in {format_seconds(row.compile_s)}"
 
 
@@ -212,7 +215,7 @@ def run_sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
             following.close()
             raise
         sweep = kept
-        print("Interrupted: what is done is kept, the same line goes on from there.")
+        print("Interrupted. Finished trials are kept; run the same line again to continue.")
     except BaseException:
         following.close()
         raise
@@ -245,7 +248,7 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[Any]]:
             )
         axes.setdefault(name, []).extend(parse_option_value(f"{name}={part}")[1] for part in parts)
     if not axes:
-        raise UsageError("Say what to go through, such as --over mode=default,max-autotune.")
+        raise UsageError("Give at least one axis, such as --over mode=default,max-autotune.")
     return axes
 
 
@@ -258,7 +261,7 @@ def build_sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[
     lost = [size for size in sizes if size in _names([k.value for k in node.keywords])]
     if lost:
         raise UsageError(
-            f"{lost[0]} is a size, but stands in a keyword argument: pass that by position."
+            f"{lost[0]} is a size in a keyword argument: pass that argument by position."
         )
     if not used:
         return None

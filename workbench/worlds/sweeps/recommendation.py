@@ -38,10 +38,10 @@ from workbench.worlds.sweeps.rows.axes import (
 )
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_AS_FAST = " as fast as the original"
+_AS_FAST = " as fast as eager"
 _SHOWN = 2  # axes of which a sentence tells, and settings with the same code by their names
 _AXIS = "AXES"  # in words of several axes
-_NOISY = "too noisy to say against the original"
+_NOISY = "too noisy to say against eager"
 
 
 def choose_recommended(
@@ -74,10 +74,10 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     else:
         yield from _by_figure(choice)
     if len(winner.same) > _SHOWN:
-        yield f"The generated code of {len(winner.same)} other settings is identical to it."
+        yield f"Identical generated code: {len(winner.same)} other configurations."
     elif winner.same:
-        names = " and of ".join(name_setting(one, choice) for one in winner.same)
-        yield f"The generated code of {names} is identical to it."
+        names = " and ".join(name_setting(one, choice) for one in winner.same)
+        yield f"Identical generated code: {names}."
     axes_of: dict[str, list[str]] = {}
     for effect in choice.effects[:_SHOWN]:
         words = _describe_effect(effect, choice.objective, is_model=winner.is_model)
@@ -111,30 +111,30 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     else:
         is_mixed = any(pairs.verdict == "faster" for pairs in winner.pairs)
         where = " at every size" if is_mixed else ""
-        yield f"Nothing to take: no setting is faster than the original{where} beyond the noise."
-        yield f"The shortest median has {name}: {against}."
+        yield f"No configuration is significantly faster than eager{where}."
+        yield f"{name} has the shortest median: {against}."
     if choice.runner_up is not None and pair is not None:
-        yield f"{second}, the next, against it: {pair.words}."
+        yield f"{second}, the runner-up, against it: {pair.words}."
         if winner.is_compared and not choice.runner_up.is_compared:
-            yield f"Not all of {second} was compared with the original, so it was passed over."
+            yield f"{second} was not fully compared with eager, so it was not chosen."
 
 
 def _by_figure(choice: Choice) -> Iterator[str]:
     """What is counted or modelled, or measured only once."""
     row, name = choice.winner.rows[0], name_setting(choice.winner, choice)
     if choice.objective == "memory":
-        yield f"Take {name}: a call takes at most {number_text(row.peak_bytes, 'bytes')}."
+        yield f"Take {name}: peak memory {number_text(row.peak_bytes, 'bytes')}."
     elif choice.objective == "first_call":
         took = number_text(row.first_call_s or 0.0, "seconds")
         yield (
-            f"The shortest first call has {name}: {took}. Each was measured once, which "
-            "tells no small differences."
+            f"{name} has the shortest first call: {took}. Each was measured once, so small "
+            "differences do not count."
         )
     else:
         yield _tell_modelled(choice)
         return
     if choice.runner_up is not None:
-        yield f"Next comes {name_setting(choice.runner_up, choice)}."
+        yield f"The runner-up is {name_setting(choice.runner_up, choice)}."
 
 
 def _tell_modelled(choice: Choice) -> str:
@@ -142,13 +142,13 @@ def _tell_modelled(choice: Choice) -> str:
     first, second = choice.winner, choice.runner_up
     name, time = name_setting(first, choice), _format_modelled(first.rows[0])
     if second is None:
-        return f"A model gives {name} {time} a call; nothing was run."
-    after = f"{name_setting(second, choice)}, the next, {_format_modelled(second.rows[0])}"
+        return f"{name}: {time} a call (modelled). Nothing was run."
+    after = f"runner-up {name_setting(second, choice)} {_format_modelled(second.rows[0])}"
     if _is_modelled_apart(choice):
-        return f"Take {name}: a model gives it {time} a call, {after}; nothing was run."
+        return f"Take {name}: {time} a call, {after} (modelled). Nothing was run."
     if first.rows[0].low_us is None:
-        return f"By a model {name} comes first: {time} a call, {after}. Nothing was run: time them."
-    return f"No winner by a model: {name} takes {time} a call, {after}; nothing was run."
+        return f"{name} comes first: {time} a call, {after} (modelled). Nothing was run: time them."
+    return f"No winner: {name} takes {time} a call, {after} (modelled). Nothing was run."
 
 
 def _is_modelled_apart(choice: Choice) -> bool:
@@ -211,8 +211,8 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
         case "mixed":
             return f"{_AXIS} mattered, but not in one direction."
     return (
-        f"{_AXIS} mattered: {effect.worst} instead of {effect.best} is, where it is "
-        f"clearest, {pair.words}."
+        f"{_AXIS} mattered: in the clearest case, {effect.worst} instead of {effect.best} is "
+        f"{pair.words}."
     )
 
 
@@ -241,13 +241,13 @@ def describe_speedup(pairs: PairedTimes) -> str:
         return "not timed"
     ratio = pairs.ratio
     if pairs.verdict == "slower":
-        return f"{_factor(ratio.median, ratio.low, ratio.high)} the time of the original"
+        return f"{_factor(ratio.median, ratio.low, ratio.high)} the time of eager"
     if pairs.verdict == "faster":
         factor = _factor(1 / ratio.median, 1 / ratio.high, 1 / ratio.low)
         return f"{factor}{_AS_FAST}"
     ends = f"{_factor(1 / ratio.high)} to {_factor(1 / ratio.low)}"
     if pairs.verdict == "no difference":
-        return f"no difference from the original ({ends})"
+        return f"no difference from eager ({ends})"
     return f"{_NOISY} ({ends}; {pairs.doubt})"
 
 
@@ -474,10 +474,10 @@ def _merge(candidates: Sequence[Setting]) -> list[Setting]:
 
 def _nothing(done: list[Trial], kept: list[Trial], objective: str) -> str:
     if not done:
-        return "No trial has ended well: look at the column reason of .frame()."
+        return "No trial succeeded: see the column reason of .frame()."
     if not kept:
-        return "No trial fits the constraint: loosen it, or look at .frame()."
-    return f"No trial has what the objective {objective!r} needs: look at .frame()."
+        return "No trial fits the constraint: loosen it, or see .frame()."
+    return f"No trial has the figure for objective {objective!r}: see .frame()."
 
 
 def _fits(trial: Trial, constraint: Constraint) -> bool:
@@ -496,8 +496,8 @@ def _within(trial: Trial, name: str, wanted: Any) -> bool:
     limit = _LIMIT.fullmatch(str(wanted))
     if name not in _FIGURES or limit is None:
         raise UsageError(
-            f"The constraint {name!r}: {wanted!r} is neither an axis with its value nor a figure "
-            f"({', '.join(sorted(_FIGURES))}) with a limit such as '<= 2e6'."
+            f"The constraint {name!r}: {wanted!r} is invalid. Give the value of an axis, or a "
+            f"limit such as '<= 2e6' of a figure ({', '.join(sorted(_FIGURES))})."
         )
     value = getattr(trial, name)
     return value is not None and _SIGNS[limit[1]](value, float(limit[2]))

@@ -191,7 +191,7 @@ class Sweep(Presented):
             return row
         if row >= len(self.trials):
             rows = f"rows 0 to {len(self.trials) - 1}" if self.trials else "no rows"
-            raise UsageError(f"There is no row {row}: the sweep has {rows}.")
+            raise UsageError(f"Row {row} does not exist: the sweep has {rows}.")
         return self.trials[row]
 
     @checked
@@ -203,9 +203,7 @@ class Sweep(Presented):
         trial = self.trial(row)
         content = None if self.read is None else self.read(trial)
         if content is None:
-            raise UsageError(
-                f"There is no record of {trial.title}: {trial.reason or 'it was not kept'}."
-            )
+            raise UsageError(f"{trial.title} has no report: {trial.reason or 'it was not kept'}.")
         return Report.from_bytes(content)
 
     @checked

@@ -57,7 +57,7 @@ class SweepsWorld(World):
         from workbench.report.trials import Trial
         from workbench.worlds.sweeps.views.sweep_tables import FIGURES
 
-        about = "A row for each setting of `wb.sweep`; in front a column for each axis."
+        about = "A row for each configuration of `wb.sweep`, after a column for each axis."
         return (Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES)),)
 
 

@@ -46,7 +46,7 @@ def test_a_program_of_two_meshes_is_compiled_once_and_its_groups_are_those_of_ea
     assert (third.step_us, third.exposed_us) == (streams.whole_us, streams.exposed_us)
     assert third.peak_bytes == wb.memory(report).peak  # no backward: nothing of an optimizer
     assert third.reserved_bytes == wb.memory(report).peaks[-1].reserved_bytes
-    assert "for which torch's allocator reserves up to" in " ".join(found.sentences)
+    assert "; torch's allocator reserves up to" in " ".join(found.sentences)
     assert third.batch == 2
     assert first.error is None  # messages of 2 kB: times were held against those of 64 KiB on
     assert first.exposed_us is not None
@@ -54,7 +54,7 @@ def test_a_program_of_two_meshes_is_compiled_once_and_its_groups_are_those_of_ea
         0.0,
         pytest.approx(2 * first.exposed_us),
     )
-    assert "with 2 different programs" in " ".join(found.sentences)
+    assert "2 different programs" in " ".join(found.sentences)
 
 
 class Layer(torch.nn.Module):
@@ -109,10 +109,10 @@ def test_two_depths_are_extended_to_what_the_whole_takes_and_holds() -> None:
     bent = without.rows[0]
     assert (bent.peak_bytes, bent.reserved_bytes) == (None, None)
     assert (bent.peak_bytes, bent.step_us) == (None, pytest.approx(told.step_us, rel=1e-3))
-    assert "the two depths hold other temporaries" in bent.why
+    assert "the two depths have different temporaries" in bent.why
     checked = wb.scaling(build_deep, meshes, layers=(1, 2, 4), largest_batch=False).rows[0]
     assert checked.peak_bytes == pytest.approx(told.peak_bytes, rel=0.05)
-    assert "memory through 2 and 4 layers is" in checked.why
+    assert "memory extrapolated from 2 and 4 layers has an error of" in checked.why
     # weights and what Adam keeps of them, at least
     assert (row.peak_bytes or 0) > 3 * (row.parameter_bytes or 0)
     bare = wb.scaling(build_deep, meshes, optimizer=None, largest_batch=False).rows[0]
@@ -153,11 +153,11 @@ def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own(
         pytest.approx(0.85 * row.exposed_us),  # nothing hides it
         pytest.approx(1.15 * row.exposed_us),
     )
-    assert "took 0.9 to 1.56 times as long" in str(found.sentences)
-    assert "one that was held back 1.64 times" in str(found.sentences)
+    assert "took 0.9 to 1.56 times the modelled time" in str(found.sentences)
+    assert "a held-out run 1.64 times" in str(found.sentences)
     (mesh,) = found.meshes
     twice = replace(found, meshes=(mesh, replace(mesh, row=replace(row, mesh="dp 16"))))
-    assert " on dp 8 and on dp 16, of which its kernels wait " in twice.sentences[0]
+    assert " on dp 8 and on dp 16, " in twice.sentences[0]
 
 
 def build_hidden(mesh: Any) -> Any:
@@ -190,7 +190,7 @@ def test_what_was_extended_is_said_of_the_meshes_of_which_it_was() -> None:
         build_of_its_size, [{"dp": 16}, {"dp": 8}], layers=(3, 5), largest_batch=False
     )
     words = " ".join(found.sentences)
-    assert "extended on a line from 3 and 5 layers to 6 on dp 8, as if" in words
+    assert "extrapolated linearly from 3 and 5 layers to 6 on dp 8, as if" in words
 
 
 class Unused(torch.nn.Module):
@@ -235,10 +235,10 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
     assert (failed.gpus, failed.step_us, failed.program) == (4, None, None)
     assert (done.gpus, done.program) == (64, 0)
     assert done.exposed_us is not None
-    assert done.why.startswith("no largest batch, since only inputs of a module")
+    assert done.why.startswith("no largest batch, since only plain tensor inputs")
     assert done.error is None  # 8 nodes: the links were held against times of at most 4
     words = " ".join(found.sentences)
-    assert "The error of a step is not known on dp 64" in words
+    assert "The error of a step is unknown on dp 64" in words
     assert "dp 4: not compiled: build raised" in words
     assert "dp 64" in found.to_html()
     assert list(found.frame().mesh) == ["dp 4", "dp 64"]
@@ -251,18 +251,18 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
 @pytest.mark.parametrize(
     ("meshes", "more", "words"),
     [
-        ([], {}, "meshes is empty: give one or more"),
+        ([], {}, "meshes is empty: give at least one"),
         (
             [{"dp": 8192}],
             {},
-            "The mesh dp 8192 has 8192 GPUs: the models are",
+            "The mesh dp 8192 has 8192 GPUs: give at most",
         ),
         ([{"dp": 8}, {"dp": 8}], {}, "meshes has dp 8 twice"),
-        ([{}], {}, "give each of its dimensions a name"),
-        ([{"dp": 8}], {"target": "host"}, "target is 'host': times on a cluster are modelled of"),
-        ([{"dp": 8}], {"target": "t4"}, "not known: the link rates of t4 are not known"),
+        ([{}], {}, "give each dimension a name"),
+        ([{"dp": 8}], {"target": "host"}, "target is 'host': give a GPU of"),
+        ([{"dp": 8}], {"target": "t4"}, "the link rates of t4 are not known"),
         ([{"dp": 8}], {"target": "mi300x"}, "only NCCL is modelled"),
-        ([{"dp": 8}], {"layers": (2,)}, r"layers is \(2,\): give two depths or more"),
+        ([{"dp": 8}], {"layers": (2,)}, r"layers is \(2,\): give at least two depths"),
         ([{"dp": 8}], {"layers": (1, 2)}, "summed has no list of identical layers"),
         ([{"dp": 8}], {"optimizer": "adamww"}, "optimizer='adamww' is unknown"),
     ],

@@ -91,7 +91,7 @@ def test_dask_gives_the_row_of_one_machine(client: Any, here: Any) -> None:
 def test_a_worker_that_is_lost_costs_its_mesh_alone(client: Any, here: Any) -> None:
     found = scale(client.get_executor(), build_or_end_the_worker)
     assert [row.step_us for row in found.rows] == [*(row.step_us for row in here.rows[:2]), None]
-    assert "not compiled: no worker of the executor compiled it (KilledWorker" in found.rows[2].why
+    assert "not compiled: no executor worker compiled it (KilledWorker" in found.rows[2].why
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ class Losing(Executor):
 def test_where_every_worker_is_lost_that_is_the_answer() -> None:
     with pytest.raises(wb.errors.UsageError) as raised:
         scale(Losing())
-    words = "no worker of the executor compiled it (ConnectionError: the scheduler is gone)"
+    words = "no executor worker compiled it (ConnectionError: the scheduler is gone)"
     assert str(raised.value) == f"No mesh was compiled. On dp 2 × tp 4: {words}"
 
 
@@ -127,7 +127,7 @@ def test_what_is_no_executor_and_what_cannot_be_sent_are_refused() -> None:
     words = str(raised.value)
     assert "the closure variable 'current'" in words
     assert words.endswith(
-        "Leave executor= out to compile the meshes here, or keep that object out of build."
+        "Omit executor= to compile the meshes here, or keep that object out of build."
     )
 
 
@@ -143,7 +143,7 @@ def test_an_interrupt_keeps_the_meshes_that_are_done(here: Any) -> None:
         scale(None, progress=interrupt)
     kept = raised.value.scaling  # type: ignore[attr-defined]
     assert kept.rows[:2] == here.rows[:2]
-    assert kept.rows[2].why == "not compiled: it was interrupted before that"
+    assert kept.rows[2].why == "not compiled: interrupted"
     assert begun[0] == "dp 2 × tp 4"
 
 
@@ -174,4 +174,4 @@ def test_an_interrupt_keeps_what_workers_have_done(here: Any) -> None:
         scale(executor, progress=Progress())
     kept = raised.value.scaling  # type: ignore[attr-defined]
     assert [row.step_us for row in kept.rows] == [*(row.step_us for row in here.rows[:2]), None]
-    assert kept.rows[2].why == "not compiled: it was interrupted before that"
+    assert kept.rows[2].why == "not compiled: interrupted"

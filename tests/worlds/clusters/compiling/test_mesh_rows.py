@@ -21,7 +21,7 @@ def test_depths_that_say_something_else_of_all_layers_tell_no_memory(
     placed = replace(depths[2], kinds={**depths[2].kinds, "temporary": more})
     told = replace(fit(32, 300, 310), depths=(depths[1], placed))
     found: Any = compiled_meshes.Mesh((depths[0], depths[1], placed), ())  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"by that of 3 and 4 layers, .* by that of 2 and 4"):
+    with pytest.raises(UsageError, match=r"from 3 and 4 layers, .* from 2 and 4"):
         compiled_meshes._explain_line(told, found)
     straight = replace(told, depths=tuple(depths[1:]))
     assert compiled_meshes._explain_line(straight, found) == ""

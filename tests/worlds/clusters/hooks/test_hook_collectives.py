@@ -231,7 +231,7 @@ def test_a_sparse_gradient_is_named_and_not_counted(one_rank: None) -> None:
 def test_mixed_precision_of_ddp_is_refused_for_a_gpu_that_is_not_here(one_rank: None) -> None:
     precision = _MixedPrecision(param_dtype=torch.bfloat16)
     wrapped = DistributedDataParallel(make_block(), mixed_precision=precision)
-    with pytest.raises(wb.UsageError, match="Leave mixed_precision out and compile it under"):
+    with pytest.raises(wb.UsageError, match="Omit mixed_precision and compile under"):
         wb.aot_compile(wrapped, (X,), target="h100")
 
 
@@ -250,9 +250,9 @@ def test_the_record_has_them_after_those_of_the_graph() -> None:
     assert all(row.est_us and row.exposed_us is None for row in rows)
     assert [row.op for row in forward.report.collectives] == ["all_gather"]
     shown = read_first(document(report), "streams")
-    assert shown == ("Hooks around the program start 3 collectives; what hides them is not known.")
+    assert shown == "Hooks around the program start 3 collectives with unknown overlap."
     assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
-    assert "whose hooks are in no graph" in report.request.notes[0]
+    assert "whole parameters, without its hooks" in report.request.notes[0]
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
 
 
@@ -262,7 +262,7 @@ def test_a_hook_that_sends_something_else_is_not_guessed(one_rank: None) -> None
     hooked = read_hooks(CompileRequest.of(wrapped, (X,), None, CompileOptions()))
     assert hooked is not None
     assert hooked.backward == ()
-    assert "is not computed" in hooked.request.options.notes[-1]
+    assert "its collectives are unknown" in hooked.request.options.notes[-1]
 
 
 def test_without_a_group_or_hooks_nothing_is_read() -> None:

@@ -307,6 +307,6 @@ def test_a_module_with_nothing_around_its_blocks_is_refused() -> None:
         model = torch.nn.Sequential(Block(30), Block(30))
         for block in model:
             fully_shard(block, mesh=mesh)
-        said = "^0 and 1 were sharded by fully_shard, and no module around them"
+        said = "^0 and 1 were sharded by fully_shard, but no module around them"
         with pytest.raises(wb.UsageError, match=said):
             wb.aot_compile(model, (torch.ones(2, 30),), target="h100")

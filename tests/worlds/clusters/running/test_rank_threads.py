@@ -170,7 +170,7 @@ def wait_crosswise(rank: Rank) -> None:
         (FOUR, leave_one_out, (3,), r"0, 1 and 2 wait in all_reduce\(sum\).*rank 3 has ended"),
         (FOUR, reduce_otherwise, (1,), r"rank 1 all_reduce\(max\) .*, the ranks 0, 2 and 3"),
         (FOUR, give_more, (2,), r"different sizes or dtypes.*: rank 2 .*\[3\].*, the ranks 0, 1"),
-        ({"dp": 2, "tp": 2}, wait_crosswise, (0, 1, 2, 3), "wait for one another"),
+        ({"dp": 2, "tp": 2}, wait_crosswise, (0, 1, 2, 3), "Deadlock: "),
     ],
 )
 def test_ranks_that_would_hang_are_named(
@@ -206,7 +206,7 @@ def test_a_group_that_some_ranks_never_make_is_said() -> None:
         if rank.number < 2:
             dist.new_group([0, 1, 2, 3])
 
-    with pytest.raises(RanksDisagree, match="0 and 1 wait in a process group of all its ranks"):
+    with pytest.raises(RanksDisagree, match="0 and 1 wait in the creation of a process group"):
         run_on_ranks(FOUR, work)
 
 
@@ -215,7 +215,7 @@ def test_a_rank_that_compiles_waits_for_nobody() -> None:
         with rank.compiling():
             functional.all_reduce(torch.ones(1), "sum", (rank.mesh, 0))
 
-    with pytest.raises(RankFailed, match="capture on rank 0 sends a collective"):
+    with pytest.raises(RankFailed, match="capture on rank 0 starts a collective"):
         run_on_ranks(FOUR, work)
 
 

@@ -29,7 +29,7 @@ def test_the_record_keeps_how_far_each_rank_is_off(compiled: Any, tmp_path: Path
     assert shown[["rank", "place", "collectives", "verdict"]].values.tolist() == [
         [rank, f"tp {rank}", 1, "passed"] for rank in range(4)
     ]
-    assert list(found.frame("leaves").leaf[:2]) == ["rank 0: output", "rank 0: output beside Two"]
+    assert list(found.frame("leaves").leaf[:2]) == ["rank 0: output", "rank 0: output against Two"]
     compiled.report.save(tmp_path / "f.wbr")
     kept = wb.Report.load(tmp_path / "f.wbr").extra["rank_numbers"]
     assert (kept["verdict"], kept["sentence"]) == ("passed", found.sentence)
@@ -39,7 +39,7 @@ def test_the_record_keeps_how_far_each_rank_is_off(compiled: Any, tmp_path: Path
 def test_without_build_nothing_is_checked(compiled: Any) -> None:
     found = compiled.verify(programs.inputs(), ranks=4)
     assert (found.verdict, found.rows) == ("not checked", ())
-    assert "The model holds the values of one rank alone" in found.sentence
+    assert "The model has the values of one rank only" in found.sentence
     assert "verify(x, ranks=4, build=build)" in found.sentence
 
 
@@ -61,7 +61,7 @@ def test_names_of_the_functions_own_are_its_own() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"ranks": 2}, "ranks is 2, but .* was compiled on a cluster of 4, whose sizes its graphs"),
+        ({"ranks": 2}, "ranks is 2, but .* was compiled for a cluster of 4: give ranks=4"),
         ({"ranks": 32}, "All 32 ranks would run in this process.*at most 16.*on a small mesh"),
         ({"ranks": 4.5}, "ranks is 4.5"),
         ({"ranks": 4, "build": 3}, "build is 3"),
@@ -74,11 +74,11 @@ def test_names_of_the_functions_own_are_its_own() -> None:
         ({"build": BUILD}, "build= makes the program on every rank: give ranks="),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(3, 3)},
-            "reference Linear cannot be run on the inputs of this call",
+            "reference Linear cannot run on the inputs of this call",
         ),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(32, 32, device="meta")},
-            "The reference Linear, or an input of it, is on meta",
+            "The reference Linear, or one of its inputs, is on meta",
         ),
     ],
 )
@@ -91,13 +91,13 @@ def test_what_cannot_be_asked_is_said(compiled: Any, more: dict[str, Any], words
 def test_a_cluster_of_many_is_checked_on_a_small_one() -> None:
     with wb.virtual_cluster({"dp": 64, "tp": 8}) as mesh:
         large = wb.aot_compile(BUILD(mesh), (programs.inputs(),), backend="eager", grad=False)
-        with pytest.raises(wb.UsageError, match="sizes of a cluster of 512: compile the same prog"):
+        with pytest.raises(wb.UsageError, match="sizes of a cluster of 512: compile the program"):
             large.verify(programs.inputs(), ranks=4, build=BUILD)
 
 
 def test_what_was_compiled_outside_of_a_cluster_has_one_rank() -> None:
     alone = wb.aot_compile(torch.relu, (torch.ones(2),), backend="aot_eager", grad=False)
-    with pytest.raises(wb.UsageError, match="relu was compiled outside of a cluster and has one"):
+    with pytest.raises(wb.UsageError, match="relu was compiled outside a cluster and has one"):
         alone.verify(torch.ones(2), ranks=4, build=BUILD)
     with pytest.raises(wb.UsageError, match=r"ranks= is for what aot_compile makes.*type function"):
         wb.verify(BUILD, (torch.ones(2),), ranks=4)  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def test_beside_a_real_group_each_process_has_its_own_numbers() -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         own = wb.aot_compile(torch.relu, (torch.ones(2),), backend="aot_eager", grad=False)
-        with pytest.raises(wb.UsageError, match="beside a real process group"):
+        with pytest.raises(wb.UsageError, match="in a real process group"):
             own.verify(torch.ones(2), ranks=1, build=BUILD)
     finally:
         dist.destroy_process_group()

@@ -19,26 +19,28 @@ from workbench.worlds.clusters.views.streams_pane import _name_place
 def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> None:
     shown = document(record("k", ">", "<", "k", ">", "k", "<"))
     said, model = list_sentences(shown, "streams")
-    assert said.startswith("2 collectives take 372 µs; the kernels wait 272 µs of 572 µs for them")
-    assert "Most: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
-    assert model.startswith("Modelled: a collective from 64 KiB on ± 15 %; kernels ± 0 %. Not in")
+    assert said.startswith("2 collectives take 372 µs; 272 µs of 572 µs are exposed communication")
+    assert (
+        "Most exposed: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
+    )
+    assert model.startswith("Modelled: collectives from 64 KiB on ± 15 %, kernels ± 0 %. Not in")
     assert "Modelled" not in said  # as seen at 900 px: a sentence of three lines
 
 
 def test_one_collective_is_waited_for_by_itself() -> None:
     said = read_first(document(record("k", ">", "<")), "streams")
-    assert said.startswith("1 collective takes 186 µs; the kernels wait 186 µs of 286 µs for it")
+    assert said.startswith("1 collective takes 186 µs; 186 µs of 286 µs are exposed communication")
 
 
 def test_what_is_hidden_whole_is_said() -> None:
     shown = document(record("k", ">", "k", "k", "<"))
-    assert "all of it beside the kernels" in read_first(shown, "streams")
+    assert "fully overlapped" in read_first(shown, "streams")
 
 
 def test_waiting_carries_no_sign_of_a_break() -> None:
     """As seen: 12 collectives with the red mark that graph breaks have."""
     shown = document(record("k", ">", "<", "k", ">", "k", "<"))
-    assert "the kernels wait 272 µs" in read_first(shown, "streams")
+    assert "272 µs of 572 µs are exposed" in read_first(shown, "streams")
     (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
     assert (pane["count"], pane["is_problem"]) == (2, False)
 
@@ -60,7 +62,7 @@ def test_many_nodes_were_held_against_nothing() -> None:
     far = [replace(row, group_size=64, group_nodes=64) for row in made.collectives]
     tables = {**made.tables, "collectives": Table.of(Collective, far)}
     said = list_sentences(document(replace(made, tables=tables)), "streams")[1]
-    assert "collectives of more than 4 nodes held against no measurement" in said
+    assert "collectives over more than 4 nodes without a measured error" in said
 
 
 def test_without_a_time_the_sentence_says_why() -> None:
@@ -68,9 +70,7 @@ def test_without_a_time_the_sentence_says_why() -> None:
     rows = [replace(row, est_us=None, why="of a10 no rate is known") for row in made.collectives]
     tables = {**made.tables, "collectives": Table.of(Collective, rows)}
     shown = document(replace(made, tables=tables))
-    assert read_first(shown, "streams") == (
-        "1 collective; what they take is not known: of a10 no rate is known."
-    )
+    assert read_first(shown, "streams") == "1 collective; times unknown: of a10 no rate is known."
     assert shown["streams"] == []
     assert shown["collectives"][0]["said"] == "of a10 no rate is known"
 
@@ -81,7 +81,7 @@ def test_a_program_of_the_host_says_that_gpus_are_modelled() -> None:
     shown = document(
         replace(made, tables={**made.tables, "collectives": Table.of(Collective, rows)})
     )
-    assert "modelled of GPUs: compile it for one" in read_first(shown, "streams")
+    assert "modelled for GPUs: compile for one" in read_first(shown, "streams")
 
 
 def test_a_collective_that_was_not_found_in_the_program_is_said() -> None:
@@ -90,7 +90,7 @@ def test_a_collective_that_was_not_found_in_the_program_is_said() -> None:
     shown = document(
         replace(made, tables={**made.tables, "collectives": Table.of(Collective, rows)})
     )
-    assert "where the program starts them was not found" in read_first(shown, "streams")
+    assert "the kernels that start collectives were not found" in read_first(shown, "streams")
     assert shown["streams"] == []
 
 
@@ -120,24 +120,24 @@ def test_what_torchs_passes_did_is_said_in_plain_words() -> None:
         {"moves": ("sink: 0, something new", "reorder: 0, peak memory new:5 vs base:4")},
     )
     assert (
-        "Torch's passes moved 1 of 2; of those waited for, what stopped them: 1 × what runs behind "
-        "it needs what it brings; 1 × something new; 1 × the peak of memory would rise."
+        "Torch's passes moved 1 of 2. Limits of exposed ones: 1 × the kernel after it needs its "
+        "output; 1 × something new; 1 × peak memory would rise."
     ) in read_first(document(moved), "streams")
 
 
 def test_times_of_torch_are_told_where_its_passes_went_by_them() -> None:
     times = {"torch_est_us": 100.0, "torch_exposed_us": 40.0}
     made = record(">", "<", ">", "<")
-    said = "By torch's own times they take 200 µs, and 80.0 µs is waited for."
+    said = "By torch's own estimates, they take 200 µs, with 80.0 µs exposed."
     assert said in read_first(document(with_rows(made, times, times)), "streams")
-    assert "own times" not in read_first(document(with_rows(made, times, {})), "streams")
+    assert "own estimates" not in read_first(document(with_rows(made, times, {})), "streams")
 
 
 def test_a_release_whose_passes_were_not_watched_says_so() -> None:
     lost = Capability("collective passes", available=False, reason="this torch has no such name")
     made = record(">", "<")
     made = replace(made, tables={**made.tables, "capabilities": Table.of(Capability, [lost])})
-    said = "What torch's passes did with them was not recorded: this torch has no such name."
+    said = "The actions of torch's passes were not recorded: this torch has no such name."
     assert read_first(document(made), "streams").endswith(said)
 
 
@@ -146,7 +146,7 @@ def test_what_stopped_them_is_not_said_of_those_waited_for_where_that_is_not_kno
         record(">", "<"), {"est_us": None, "exposed_us": None, "moves": ("sink: 0, x",)}
     )
     said = read_first(document(made), "streams")
-    assert "moved 0 of 1; what stopped them: 1 × x." in said
+    assert "moved 0 of 1. Limits: 1 × x." in said
 
 
 def test_async_tp_moves_nothing() -> None:
@@ -167,7 +167,7 @@ def fuse(made: Report) -> Report:
 
 def test_collectives_that_async_tp_fused_are_not_said_to_be_none() -> None:
     shown = document(fuse(record("k", "k")))
-    said = "1 kernel of async TP holds a collective that it fused with products"
+    said = "1 async TP kernel holds a fused collective"
     assert read_first(shown, "streams").startswith(said)
     (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
     assert (pane["count"], pane.get("empty")) == (None, None)

@@ -16,17 +16,17 @@ from workbench.worlds.numerics.computing.findings import Ends, list_unlike
         (
             [torch.ones(2)],
             [torch.ones(3)],
-            ["Output is float32 [3] where eager gives float32 [2]."],
+            ["Output is float32 [3]; eager's is float32 [2]."],
         ),
         (
             [torch.ones(2), torch.ones(1)],
             [torch.ones(2).half()],
             [
-                "The program returns 1 value where eager returns 2.",
-                "Output[0] is float16 [2] where eager gives float32 [2].",
+                "The program returns 1 value; eager returns 2.",
+                "Output[0] is float16 [2]; eager's is float32 [2].",
             ],
         ),
-        ([torch.ones(2)], [None], ["Output is of type NoneType where eager gives float32 [2]."]),
+        ([torch.ones(2)], [None], ["Output is of type NoneType; eager's is float32 [2]."]),
     ],
 )
 def test_outputs_of_another_kind_are_named(eager, program, said) -> None:
@@ -48,7 +48,7 @@ def test_a_file_of_another_function_does_not_give_what_its_reference_gives(tmp_p
     x = torch.randn(8, 16)
     wb.aot_compile(nn.Linear(16, 4), (x,), grad=False).save(tmp_path / "f.aot")
     found = wb.numerics(wb.load(tmp_path / "f.aot"), (x,), reference=lambda q: q.sum(-1))
-    assert found.sentence.startswith("Output is float32 [8, 4] where eager gives float32 [8].")
+    assert found.sentence.startswith("Output is float32 [8, 4]; eager's is float32 [8].")
 
 
 class Scores(nn.Module):

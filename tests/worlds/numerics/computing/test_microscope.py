@@ -60,7 +60,7 @@ def test_casts_that_fusion_elides_are_found(gpu: Any, worker: CrossCompiler) -> 
     assert row.own_off < row.eager_off
     assert found.first is None
     assert found.sentence.startswith("Nearer to float64 than eager (")
-    assert f"For {gpu.spec.title}, which is not here: its Triton kernels ran" in found.sentence
+    assert f"The Triton kernels for {gpu.spec.title} ran in Triton's" in found.sentence
     assert found.not_compared == ()
     assert list(found.frame("stages").stage) == ["eager", "decompositions", "passes", "kernels"]
 
@@ -91,22 +91,20 @@ def test_a_wrong_kernel_is_named(gpu: Any, worker: CrossCompiler) -> None:
 def test_a_kernel_that_does_not_end_is_said(worker: CrossCompiler) -> None:
     made = open_gpu_program(compile_for(H100, worker, cases.pointwise, (X, Y)))
     program = replace(made, edit=lambda name, source: source.replace("tl.load(", "tl.loaded("))
-    with pytest.raises(Exception, match=r"cannot be run: .* no numbers to compare"):
+    with pytest.raises(Exception, match=r"cannot be run: .* so no values can be"):
         program.call((X, Y), {})
 
 
 def test_what_a_library_of_the_gpu_computes_is_not_checked(worker: CrossCompiler) -> None:
     found = look_at_numbers(compile_for(H100, worker, product, (X, Y.T)), (X, Y.T))
     (why,) = found.not_compared
-    assert why.startswith("k0 mm: a library of the GPU computes it; here torch did")
+    assert why.startswith("k0 mm: a GPU library call, replaced here by torch's")
     assert {row.kernel for row in found.deviations} <= {"k1"}
-    assert "Not checked: 1 value of " in found.sentence
-    assert "torch on this machine computed 1 library call (extern_kernels.mm)" in found.sentence
+    assert "Not checked: 1 of " in found.sentence
+    assert "torch computed 1 library call here (extern_kernels.mm)" in found.sentence
     answer = found.batch_invariance(1)
     assert answer.is_invariant is None
-    assert "k0 (extern_kernels.mm) is a call of a library of the GPU, which may take" in (
-        answer.sentence
-    )
+    assert "k0 (extern_kernels.mm) is a GPU library call, which may use" in answer.sentence
 
 
 @BOTH
@@ -118,10 +116,10 @@ def test_a_product_in_tf32_is_named_with_its_cure_and_price(
         found = look_at_numbers(compile_for(gpu, worker, product, args, options=TEMPLATES), args)
     (row,) = (row for row in found.deviations if row.kernel)
     assert (row.cause, row.option) == (causes.TF32, causes.FULL_PRODUCTS)
-    assert row.detail == "the kernel cuts the factors of mm to 10 bits"
+    assert row.detail == "the kernel truncates the inputs of mm to 10 mantissa bits"
     assert row.own_off > 100 * row.eager_off
     assert found.opportunities[0].settings == (("float32_matmul_precision", "highest"),)
-    price = "multiplies in full float32: the least time of k0 on "
+    price = "multiplies in full float32. That changes the roofline time of k0 on "
     assert f"set_float32_matmul_precision('highest') {price}{gpu.spec.title}" in found.sentence
 
 
@@ -130,9 +128,9 @@ def test_a_library_product_may_round_to_tf32(worker: CrossCompiler) -> None:
         found = look_at_numbers(compile_for(H100, worker, product, (X, Y.T)), (X, Y.T))
     row = found.find("k0")
     assert (row.cause, row.option) == (causes.TF32, causes.FULL_PRODUCTS)
-    assert row.detail == "a library rounds the factors of mm to 10 bits"
+    assert row.detail == "a library rounds the inputs of mm to 10 mantissa bits"
     assert found.not_compared == ()
-    assert "with factors rounded to TF32, as the record allows it" in found.sentence
+    assert "with inputs rounded to TF32 as in the report" in found.sentence
 
 
 def test_a_row_is_the_same_in_other_company(worker: CrossCompiler) -> None:
@@ -192,7 +190,7 @@ def test_a_kernel_that_draws_random_numbers_has_no_script(worker: CrossCompiler)
     compiled = compile_for(H100, worker, drop, (X,))
     found = look_at_numbers(compiled, (X,))
     drawn = next(row.kernel for row in found.deviations if row.kernel)
-    with pytest.raises(wb.UsageError, match="as random numbers are: no script can run it alone"):
+    with pytest.raises(wb.UsageError, match="a script cannot run it alone"):
         found.repro(drawn, "never_written.py")
 
 
@@ -207,19 +205,19 @@ def matrix(x, w):
 def test_a_batch_of_library_calls_alone_is_not_said_to_be_the_same(worker: CrossCompiler) -> None:
     found = look_at_numbers(compile_for(H100, worker, matrix, (X, Y.T)), (X, Y.T))
     said = found.batch_invariance().sentence
-    assert "no generated kernel leaves a value with the rows of the batch, and k0 (" in said
-    assert "same bits" not in said
+    assert "no generated kernel writes a value whose rows are the batch, and k0 (" in said
+    assert "bitwise equal" not in said
 
 
 def test_operators_that_eager_has_as_kernels_are_named(worker: CrossCompiler, monkeypatch) -> None:
     program = open_gpu_program(compile_for(H100, worker, product, (X, Y.T)))
     program.call((X, Y.T), {})
-    assert not any("eager itself" in note for note in program.notes)
+    assert not any("eager runs its own" in note for note in program.notes)
     listed = {"mm": "triton", "topk": "cutedsl"}
     monkeypatch.setattr(
         "workbench.worlds.numerics.computing.microscope.list_native_operators", lambda: listed
     )
-    assert "On that GPU eager itself computes aten.mm (triton) by a kernel" in program.notes[-1]
+    assert "On that GPU, eager runs its own kernels for aten.mm (triton);" in program.notes[-1]
 
 
 def test_a_cause_on_a_gpu_is_proved_or_says_who_proves_it() -> None:
@@ -234,5 +232,5 @@ def test_a_cause_on_a_gpu_is_proved_or_says_who_proves_it() -> None:
         found = found_in(product, (X, Y.T))
         row = found.find("k0")
         assert (row.cause, row.option) == (causes.TF32, causes.FULL_PRODUCTS)
-        with pytest.raises(UsageError, match=r"no option of one kernel: .cures\(\) compiles"):
+        with pytest.raises(UsageError, match=r"not an option of one kernel: use .cures\(\)"):
             found.prove("k0")

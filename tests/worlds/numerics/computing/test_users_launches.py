@@ -242,7 +242,7 @@ def test_a_kernel_is_compared_with_its_reference_and_all_else_in_any_case(
     assert right.compared > without.compared
     assert wrong.first is not None
     assert wrong.first.cause == causes.SOMETHING_ELSE
-    assert wrong.first.detail.endswith("beside its reference")
+    assert wrong.first.detail.endswith("compared with its reference")
     what = {(row.stage, row.kernel, row.node, row.cause) for row in without.deviations}
     assert what <= {(row.stage, row.kernel, row.node, row.cause) for row in right.deviations}
 
@@ -254,9 +254,9 @@ def compiled(worker: CrossCompiler) -> CrossCompiled:
 
 def test_the_sentence_names_a_kernel_that_nothing_is_known_of(compiled: CrossCompiled) -> None:
     found = look_at_numbers(compiled, (X, Y))
-    assert "shift_kernel is a Triton kernel of yours without a reference" in found.sentence
-    assert "Not checked: 1 value of" in found.sentence
-    why = "k1 triton_kernel_wrapper_mutation: shift_kernel is a Triton kernel of yours without"
+    assert "Not checked: your Triton kernel shift_kernel without a reference. " in found.sentence
+    assert "Not checked: 1 of " in found.sentence
+    why = "k1 triton_kernel_wrapper_mutation: your Triton kernel shift_kernel without"
     assert found.not_compared[0].startswith(why)
     # what is behind it is computed from what it really gave
     assert any(row.kernel == "k2" for row in found.deviations)
@@ -268,21 +268,19 @@ def test_a_wrong_kernel_is_named_at_its_line(compiled: CrossCompiled) -> None:
     assert (found.first.kernel, found.first.node) == ("k1", "triton_kernel_wrapper_mutation")
     assert found.first.line
     assert found.first.file.endswith("test_users_launches.py")
-    assert "its argument out beside its reference" in found.sentence
+    assert "its argument out compared with its reference" in found.sentence
     assert {row.kernel for row in found.deviations if row.cause == causes.SOMETHING_ELSE} == {"k1"}
-    with pytest.raises(UsageError, match="shift_kernel, a Triton kernel of yours"):
+    with pytest.raises(UsageError, match="k1 is your Triton kernel shift_kernel"):
         found.subgraph("k1")
 
 
 WRONG = {
-    "names shift_kernal, .* Did you mean 'shift_kernel'": {"shift_kernal": shift},
-    "asks for z: its parameters are to be named as": {"shift_kernel": lambda z: z},
-    r"gives \[\] for out, where the kernel writes to a tensor of \[16, 100\]": {
-        "shift_kernel": lambda x: x.sum()
-    },
+    "references has shift_kernal, .* Did you mean 'shift_kernel'": {"shift_kernal": shift},
+    "asks for z: name its parameters after any of": {"shift_kernel": lambda z: z},
+    r"returns \[\] for out: expected a tensor of \[16, 100\]": {"shift_kernel": lambda x: x.sum()},
     "raises ZeroDivisionError: integer division": {"shift_kernel": lambda x: x / (1 // 0)},
     "has no named parameters": {"shift_kernel": torch.add},
-    r"gives a NoneType: expected the tensor that the kernel writes \(out\)": {
+    r"returns a NoneType: expected the tensor that the kernel writes \(out\)": {
         "shift_kernel": lambda x: None
     },
     "its value 3 is not a function": {"shift_kernel": 3},
@@ -296,7 +294,7 @@ def test_a_reference_that_does_not_fit_is_refused(message: str, compiled: CrossC
 
 
 def test_references_are_for_what_was_compiled(compiled: CrossCompiled) -> None:
-    with pytest.raises(UsageError, match="leave out reference= and against="):
+    with pytest.raises(UsageError, match="omit reference= and against="):
         wb.numerics(compiled, (X, Y), references={"shift_kernel": shift}, against=compiled)
 
 

@@ -37,7 +37,7 @@ def test_the_class_follows_from_what_was_measured(operators, measured, cause) ->
 def test_a_mixed_cause_names_both() -> None:
     found = classify(Measured((SUM,), own_off=2.0, to_eager=2.0, to_upcast=1.5, low=("mul",)))
     assert found.name == causes.REDUCTION
-    assert "in part casts elided by fusion: 1 value never rounded (mul)" in found.detail
+    assert "partly casts elided by fusion, 1 value never rounded (mul)" in found.detail
     assert found.option == causes.EMULATE
 
 

@@ -18,12 +18,11 @@ EXP, SUM = (
 
 def test_a_kernel_that_is_wrong_names_the_lowering_after_which_it_is() -> None:
     one = replace(ROW, lowerings=(EXP,))
-    said = "It is there after the lowering of aten.exp.default by lowering.exp (pointwise), "
-    assert describe_lowerings(one) == f"{said}not before."
+    said = "It first appears when lowering.exp (pointwise) lowers aten.exp.default."
+    assert describe_lowerings(one) == said
     assert Answer([one], []).say_first().endswith(describe_lowerings(one))
     assert describe_lowerings(replace(ROW, lowerings=(EXP, SUM))) == (
-        "It is there after the lowering of aten.exp.default, aten.sum.default to one kernel, not "
-        "before."
+        "It first appears when aten.exp.default, aten.sum.default are lowered to one kernel."
     )
 
 
@@ -45,10 +44,10 @@ def test_what_logits_choose_is_told_beside_the_noise() -> None:
         noise_kl=1e-6,
     )
     assert Answer([], [row]).describe_logits() == (
-        "Of 24 positions none has another largest value, 2 other five largest, and the mean "
-        "divergence is 8.1e-8 nats; noise of one unit in the last place: 1 and 3, 1e-6."
+        "The argmax changes at 0 of 24 positions, the top-5 set at 2. The mean KL divergence is "
+        "8.1e-8 nats (with one ULP of input noise 1 and 3, 1e-6)."
     )
-    assert " 3 have another largest" in Answer([], [replace(row, arg_max=3)]).describe_logits()
+    assert "The argmax changes at 3 of" in Answer([], [replace(row, arg_max=3)]).describe_logits()
     assert Answer([], [replace(row, rows=None)]).describe_logits() == ""
 
 
@@ -60,6 +59,6 @@ def test_roundings_of_what_was_cast_to_more_bits_are_of_the_fewer() -> None:
 def test_eager_in_float64_is_not_judged_by_float64() -> None:
     row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.0, dtype="float64")
     assert Answer([], [row]).sentences[0] == (
-        "It departs from eager by 0.4 eps. Eager computes in float64 itself: nothing here judges "
-        "which of the two is nearer to the truth."
+        "It differs from eager by 0.4 eps. Eager computes in float64 itself, so neither of the two "
+        "is known to be more accurate."
     )

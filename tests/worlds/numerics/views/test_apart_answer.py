@@ -31,20 +31,20 @@ def test_the_first_place_is_on_top_with_line_kernels_and_why(made: str) -> None:
     assert text.index("mul a.py:3 k0 cpp_fused_add k1 extern_kernels.mm") < late
     assert first < late
     assert "First: rounding <of> a product" in text
-    assert "Inherited: something that it is computed from differs already." in text
-    assert "1 value and outputs of both are equal bit for bit." in text
+    assert "Inherited: one of its inputs differs already." in text
+    assert "Bitwise equal in both: 1 value, outputs included." in text
     assert "sin a.py" not in text
 
 
 def test_it_is_written_as_a_page_and_is_the_value_of_a_cell(tmp_path) -> None:
     path = tmp_path / "apart.html"
     FOUND.to_html(path)
-    assert "<h1>trainer and server: where they part</h1>" in path.read_text()
+    assert "<h1>trainer and server: where they differ</h1>" in path.read_text()
     assert wb.show(FOUND) is FOUND
     assert set(FOUND._repr_mimebundle_()) == {"text/plain", "text/html"}
 
 
 def test_what_agrees_has_no_rows() -> None:
     same = replace(FOUND, values=(EQUAL,), outputs=())
-    assert "agree bit for bit in 1 value" in words(same.to_html())
+    assert "are bitwise equal in 1 value" in words(same.to_html())
     assert "<table" not in same.to_html()

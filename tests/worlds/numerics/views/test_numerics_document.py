@@ -17,10 +17,10 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
     assert labels == ["eager, the same value", "noise floor, the same value"]
     assert axes.get_xscale() == "log"
     words = [text.get_text() for text in axes.texts]
-    assert words[0] == "none departs"
-    assert words[2] == "4 values, most sum_1"
+    assert words[0] == "no difference"
+    assert words[2] == "4 values, largest sum_1"
 
 
 def test_what_is_equal_is_drawn_too() -> None:
     figure = cases.look(cases.pointwise, cases.draw(8, 8), cases.draw(8, 8, seed=1)).plot()
-    assert [text.get_text() for text in figure.axes[0].texts] == ["none departs"] * 3
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no difference"] * 3

@@ -66,11 +66,11 @@ def test_each_stage_has_a_bar_of_the_value_that_departs_most() -> None:
     found = document(REPORT)["numerics"]
     assert [bar["stage"] for bar in found["stages"]] == ["decompositions", "passes", "kernels"]
     none, _, kernels = found["stages"]
-    assert (none["own_off"], none["said"]) == (None, "none departs")
+    assert (none["own_off"], none["said"]) == (None, "no difference")
     assert kernels["row"] == found["first"] == "deviation.0"
     assert kernels["said"] == "k0 sum_1 and 3 more"
     assert kernels["words"].startswith(
-        "4 values, most k0 sum_1: off 2.7 eps, eager 170000 eps, noise"
+        "4 values, largest k0 sum_1: error 2.7 eps, eager 170000 eps, noise"
     )
     assert kernels["own_off"] < kernels["eager_off"] < kernels["noise"]
 
@@ -97,7 +97,7 @@ def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
     said = REPORT.extra["numerics"]
     for text in (VIEWS.fragment(REPORT), VIEWS.fragment(redact(REPORT)[0])):
         assert "What does that cost?" in text
-        assert "Values that depart from eager" in text
+        assert "Values that differ from eager" in text
     assert said["compared"] > 0
 
 

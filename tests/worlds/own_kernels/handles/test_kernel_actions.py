@@ -62,7 +62,7 @@ def test_it_tells_how_many_calls_and_rows_are_done() -> None:
     names = [step["name"] for step in steps]
     assert names.count("running under watch") == 3
     assert [step["counted"] for step in steps[:2]] == ["0 of 2 calls", "1 of 2 calls"]
-    assert steps[names.index("trying what would help")]["counted"] == "2 of 3 rows"
+    assert steps[names.index("trying fixes")]["counted"] == "2 of 3 rows"
 
 
 def test_what_is_cancelled_leaves_the_record_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,12 +79,12 @@ def test_what_is_cancelled_leaves_the_record_as_it_was(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (lambda: make(x=X.to("meta")), "A tensor is on meta and holds no numbers"),
+        (lambda: make(x=X.to("meta")), "A tensor is on meta and has no values"),
         (
             lambda: wb.kernel(
                 copy_transposed, *(torch.zeros(64, 64),) * 2, grid=(1,), M=64, N=64, SHARED=SWIZZLED
             ),
-            "Kernels of Gluon are compiled and not run here",
+            "Gluon kernels are only compiled here",
         ),
     ],
     ids=["meta", "gluon"],

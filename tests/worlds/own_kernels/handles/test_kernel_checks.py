@@ -33,9 +33,9 @@ def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
     assert (shown["verdict"], shown["tone"]) == ("not compiled, 3 findings", "break")
     for name in ("kernels", "roofline", "autotune", "matrix", "accesses"):
         (pane,) = (pane for pane in shown["panes"] if pane["id"] == name)
-        assert "It was not compiled: k.report does that" in pane["empty"]["text"], name
+        assert "It was not compiled: k.report compiles it" in pane["empty"]["text"], name
     (memory,) = (pane for pane in shown["panes"] if pane["id"] == "memory")
-    assert "called by itself has no generated program" in memory["empty"]["text"]
+    assert "single kernel has no generated program" in memory["empty"]["text"]
     assert "not compiled" in shown["no_assembly"]
 
 

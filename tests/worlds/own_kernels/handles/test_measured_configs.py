@@ -28,9 +28,9 @@ def test_what_was_timed_says_how_far_the_model_was_off() -> None:
     assert [each.measured_us for each in made.cases[0].candidates] == [12.0, 8.0, None]
     (missed,) = made.missed
     assert missed == (
-        "Measured on h100, M=1, N=7168, K=2048: of 2 configurations that were timed "
-        f"{TUNED.cases[0].ranked[1].name} is the fastest, 8.00 µs, place 2 by the model, which "
-        "gave it 12.0 µs. The model's first takes 1.50 times that. The rest was not timed."
+        f"Measured on h100, M=1, N=7168, K=2048: {TUNED.cases[0].ranked[1].name} is the fastest of "
+        "2 timed configurations, at 8.00 µs (position 2 in the model, modelled 12.0 µs). The "
+        "model's top pick takes 1.50 × that. The rest was not timed."
     )
     assert missed in made.remark
 
@@ -39,7 +39,7 @@ def test_only_the_first_few_and_only_the_size_of_the_tensors() -> None:
     sized = replace(CALL, arguments={**CALL.arguments, "M": 64})
     made = measure_best(sized, TUNED, 1, time_by_stages)
     assert [each.measured_us for each in made.cases[1].candidates] == [8.0, None]
-    assert made.missed[0].endswith("was not measured: the tensors are of another size.")
+    assert made.missed[0].endswith("was not measured: the tensors have another size.")
 
 
 def test_true_stands_for_the_best_five() -> None:
@@ -59,7 +59,7 @@ def test_true_stands_for_the_best_five() -> None:
 
 def test_tensors_without_numbers_cannot_be_timed() -> None:
     call = KernelCall.of(add, (X.to("meta"), X, X, 64), (1,), {"BLOCK": 64})
-    with pytest.raises(UsageError, match="holds no numbers"):
+    with pytest.raises(UsageError, match="has no values"):
         measure_best(call, TUNED, 1, time_by_stages)
 
 

@@ -216,7 +216,7 @@ def test_a_log_that_was_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(warm, "ask", ask)
     row = find(wb.kernel(take, LONG, OUT, grid=(4,), STEP=1, SHIFT=0, BLOCK=512), "x")
-    assert (row.used, row.reason) == (1, "the log of accesses was full, with 0 MB")
+    assert (row.used, row.reason) == (1, "the access log was full, at 0 MB")
 
 
 def test_amd_memory_is_read_in_64_bytes() -> None:
@@ -236,9 +236,7 @@ def test_a_call_without_numbers_is_compiled_and_not_counted() -> None:
     kernel = wb.kernel(case.kernel, *args, grid=case.grid, **case.meta)
     rows = kernel.frame("accesses")
     assert set(rows["vector_bytes"]) == {4}
-    assert set(rows["reason"]) == {
-        "its tensors are on meta and hold no numbers, so that nothing was run"
-    }
+    assert set(rows["reason"]) == {"its tensors are on meta and have no values, so nothing was run"}
 
 
 @pytest.mark.parametrize(("shared", "conflicts"), [(PLAIN, 7), (SWIZZLED, 3)])

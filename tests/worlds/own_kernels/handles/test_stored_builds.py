@@ -206,7 +206,7 @@ def test_a_damaged_store_is_refused_in_a_sentence(store: Path, content: bytes) -
         for trial in opened.trials():
             opened.keep("harm", trial, content)
     with pytest.raises(
-        wb.ArtifactError, match=r"tuned.sqlite is damaged \(kernel=add, .*remove it"
+        wb.ArtifactError, match=r"tuned.sqlite is damaged \(kernel=add, .*delete it"
     ):
         make_add().tune(space=SPACE, store=store)
     with sqlite3.connect(store) as connection:
@@ -242,5 +242,5 @@ def tell(x, out, n, BLOCK: tl.constexpr):
 def test_what_cannot_be_compared_is_compiled_and_named(store: Path) -> None:
     made = [make_scale(fn=tell).tune(space={"num_warps": [4]}, store=store) for _ in range(2)][1]
     assert made.from_store == 0
-    assert made.remarks[0].startswith("Nothing was taken from the store: the global 'HELD'")
+    assert made.remarks[0].startswith("The store was not used: the global 'HELD'")
     assert "is a list_iterator, which cannot be compared" in made.remarks[0]

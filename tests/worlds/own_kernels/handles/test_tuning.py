@@ -196,14 +196,14 @@ def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
     placed = {dict(each.values)["BLOCK_SIZE_N"]: each for each in made.cases[0].candidates}
     assert (placed[128].placed_us or 0) < (placed[128].model_us or 0)
     assert made.error.endswith("The effect of your prior is not validated.")
-    with pytest.raises(wb.UsageError, match="prior is for products"):
+    with pytest.raises(wb.UsageError, match="prior is for GEMMs"):
         make_add().tune(prior=tmp_path, budget=1)
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"sizes": [1]}, "multiplies no matrices"),
+        ({"sizes": [1]}, "is not a GEMM"),
         ({"budget": 0}, "expected a number of configurations"),
         ({"space": "all"}, "the standard ones are product"),
         ({"space": {"BLOK": [1]}}, "BLOK, which is not a parameter"),
@@ -221,7 +221,7 @@ def test_what_cannot_be_asked_is_told(asked: dict[str, Any], words: str) -> None
 def test_a_grid_that_no_block_changes_is_remarked() -> None:
     kernel = wb.kernel(add, X, X, torch.empty(N), N, grid=(16,), BLOCK=256)
     (_, remark) = kernel.tune(space={"BLOCK": [256, 512]}, budget=1).remarks
-    assert remark.startswith("The grid (16,) is the same for every block size")
+    assert remark.startswith("The grid (16,) does not follow the block size")
 
 
 def test_the_check_of_the_kernel_itself_is_asked() -> None:
@@ -271,7 +271,7 @@ def test_options_of_another_kind_of_gpu_are_left_out_and_told() -> None:
         "BLOCK=256, waves_per_eu=2",
     ]
     assert {each.stages for each in made.cases[1].candidates} == {2}  # what AMD's backend takes
-    assert made.remarks == ("waves_per_eu: no option on H100 SXM5 80 GB, left out.",)
+    assert made.remarks == ("waves_per_eu: not an option on H100 SXM5 80 GB, ignored.",)
 
 
 def test_what_the_autotuner_prunes_is_left_out() -> None:
@@ -279,9 +279,7 @@ def test_what_the_autotuner_prunes_is_left_out() -> None:
         add_pruned, X, X, torch.empty(N), N, grid=lambda meta: (N // meta["BLOCK"],)
     ).tune()
     assert [each.choice for each in made.cases[0].candidates] == ["BLOCK=256", "BLOCK=512"]
-    assert made.remarks == (
-        "early_config_prune of its autotuner leaves out 1 of 3 configurations.",
-    )
+    assert made.remarks == ("Its autotuner's early_config_prune removes 1 of 3 configurations.",)
 
 
 def test_an_executor_compiles_the_same() -> None:
@@ -303,7 +301,7 @@ def test_few_seconds_compile_few() -> None:
 def test_a_size_that_is_given_twice_is_one_case() -> None:
     assert len(make_product().tune(sizes=[64, 64], space=FEW, budget=1).cases) == 1
     for sizes in (3.5, "64", []):
-        with pytest.raises(wb.UsageError, match=r"sizes is .* Give numbers of rows"):
+        with pytest.raises(wb.UsageError, match=r"sizes is .* Give row counts"):
             make_product().tune(sizes=sizes)
 
 
@@ -328,7 +326,7 @@ def test_a_check_has_what_heuristics_compute_and_says_what_it_could_not_judge() 
     made = kernel.tune(space=space, check=right)
     assert (made.cases[0].candidates[0].reason, made.remarks) == (None, ())
     (remark,) = kernel.tune(space=space, check=right | {"reference": fail}).remarks
-    assert remark.startswith("1 configuration of the first could not be checked: ")
+    assert remark.startswith("1 configuration at the top could not be checked: ")
     assert "the reference raised ValueError: boom" in remark
 
 

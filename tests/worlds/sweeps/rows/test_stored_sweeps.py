@@ -59,7 +59,7 @@ def test_a_real_sweep_can_be_opened_by_its_name(tmp_path: Path) -> None:
     assert wb.Sweep.load(path, "relu").trials == made.trials
     assert wb.Sweep.load(path, 0).trials == made.trials
     assert wb.Sweep.load(path).name == "f"
-    with pytest.raises(UsageError, match=r"no sweep of 'g' in s.sqlite. It holds those of relu, f"):
+    with pytest.raises(UsageError, match=r"s.sqlite has no sweep of 'g'. It has sweeps of relu, f"):
         wb.Sweep.load(path, "g")
 
 
@@ -74,7 +74,7 @@ def test_what_a_killed_process_has_measured_is_found(tmp_path: Path) -> None:
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:
     Store(tmp_path / "s.sqlite").close()
-    with pytest.raises(UsageError, match="holds no sweep yet"):
+    with pytest.raises(UsageError, match="has no sweep yet"):
         wb.Sweep.load(tmp_path / "s.sqlite")
 
 

@@ -24,7 +24,7 @@ def test_a_table_is_written_and_read_back(tmp_path: Path, ending: str) -> None:
     assert found.trials == sweep().trials
     assert (found.axes, found.sizes, found.expression) == (AXES, ("batch",), "f")
     assert found.best().sentence == sweep().best().sentence
-    with pytest.raises(UsageError, match="no record of mode=default, threads=1, batch=1"):
+    with pytest.raises(UsageError, match="mode=default, threads=1, batch=1 has no report"):
         found.report(0)
 
 
@@ -59,10 +59,10 @@ def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"s.xlsx: expected the ending .sqlite .*, .parquet or"):
         sweep().export(tmp_path / "s.xlsx")
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ArtifactError, match=r"a.csv holds no sweep that can be read \('sweep'\)"):
+    with pytest.raises(ArtifactError, match=r"a.csv has no readable sweep \('sweep'\)"):
         wb.Sweep.load(tmp_path / "a.csv")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 but nothing else PAR1")
-    with pytest.raises(ArtifactError, match=r"a.parquet holds no sweep"):
+    with pytest.raises(ArtifactError, match=r"a.parquet has no readable sweep"):
         wb.Sweep.load(tmp_path / "a.parquet")
     with pytest.raises(ArtifactError, match="Cannot write"):
         sweep().export(tmp_path / "no folder" / "s.csv")

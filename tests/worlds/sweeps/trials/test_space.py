@@ -127,15 +127,15 @@ def test_a_size_of_the_inputs_may_be_named_like_a_parameter() -> None:
     [
         ({"max_autotune_gemm_backends": ["ATEM"]}, "Did you mean 'ATEN'"),
         ({"max_autotune_gemm_backends": ["ATEN,CPU"]}, "Did you mean 'CPP'"),
-        ({"max_autotune_gemm_backends": [1]}, "expected a text"),
+        ({"max_autotune_gemm_backends": [1]}, "expected a string"),
         ({"template": ["("]}, "expected a regular expression"),
         ({"target": ["h100"], "XBLOK": [64]}, "Did you mean 'XBLOCK'"),
         ({"target": ["h100"], "num_warp": [4]}, "Did you mean 'num_warps'"),
         ({"target": ["h100"], "XBLOCK": [100]}, "powers of two only. Did you mean 128"),
-        ({"target": ["h100"], "k0.num_warps": [64]}, "the most is 32"),
+        ({"target": ["h100"], "k0.num_warps": [64]}, "the maximum is 32"),
         ({"target": ["h100"], "num_stages": [0]}, "whole numbers from 1"),
         ({"XBLOCK": [64]}, r"over=\{'target': \['h100'\], …\}"),
-        ({"target": ["cpu"], "k0.XBLOCK": [64]}, "parameter of Triton kernels"),
+        ({"target": ["cpu"], "k0.XBLOCK": [64]}, "is a Triton parameter"),
     ],
 )
 def test_what_no_kernel_can_take_is_refused(over: Any, words: str) -> None:

@@ -25,6 +25,6 @@ def test_every_choice_of_a_sweep_is_a_row() -> None:
     assert set(found["mode"]) == {"max-autotune"}
     assert sweep.rivals(0)[0].winner.choice == "cpp_0"
     text = write_page(build_blocks(sweep))
-    assert "Inside of the kernels of mode=max-autotune" in text
+    assert "Inside the kernels of mode=max-autotune" in text
     assert "(model)" in text
     assert "y[i] = &lt;x&gt;;" in text

@@ -2,7 +2,7 @@
 
 DOORS = {
     "compiled_meshes": "Compiles the first rank of meshes of several sizes.",
-    "compiled_ranks": "Compiles and compares what several ranks run, each by itself.",
-    "virtual_cluster": "Being one rank of a cluster that is not there.",
+    "compiled_ranks": "Compiles several ranks, each separately, and compares them.",
+    "virtual_cluster": "Runs as one rank of a cluster that does not exist.",
 }
 """What other rooms import of this one."""

@@ -49,7 +49,7 @@ from workbench.worlds.clusters.findings.scaling import (
 )
 from workbench.worlds.clusters.rows import ScalingRow
 
-_INTERRUPTED = CaptureError("it was interrupted before that")
+_INTERRUPTED = CaptureError("interrupted")
 
 
 @dataclass(frozen=True)
@@ -229,12 +229,12 @@ def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
         return
     compiled = Mesh(depths, ())
     if request.largest_batch and not first.can_double:
-        why = "only inputs of a module that are plain tensors, batch first, can be made larger"
+        why = "only plain tensor inputs of a module, batch first, can be enlarged"
         compiled = replace(compiled, why_not_doubled=why)
     try:
         compiled = replace(compiled, doubled=tuple(part.result() for part in begun.doubled))
     except WorkbenchError as error:
-        why = f"twice the batch was not compiled: {shorten(error)}"
+        why = f"twice the batch did not compile: {shorten(error)}"
         compiled = replace(compiled, why_not_doubled=why)
     table.keep(begun, compiled, len(depths) + len(compiled.doubled))
 
@@ -242,30 +242,30 @@ def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
 def _check(request: ScalingRequest) -> None:
     """Raise `UsageError` for meshes, depths or a target of which nothing can be told."""
     if not request.meshes:
-        raise UsageError("meshes is empty: give one or more, such as [{'dp': 8}, {'dp': 64}].")
+        raise UsageError("meshes is empty: give at least one, such as `[{'dp': 8}]`.")
     seen: list[Mapping[str, int]] = []
     for mesh in request.meshes:
         check_mesh(mesh)
         if (size := prod(mesh.values())) > MOST_GPUS:
             raise UsageError(
-                f"The mesh {name_mesh(mesh)} has {size} GPUs: the models are asked of at most "
-                f"{MOST_GPUS}, far beyond what they were held against. Give a smaller one."
+                f"The mesh {name_mesh(mesh)} has {size} GPUs: give at most {MOST_GPUS}. The models "
+                "were validated on far fewer."
             )
         if list(mesh.items()) in [list(other.items()) for other in seen]:
             raise UsageError(f"meshes has {name_mesh(mesh)} twice: give each mesh once.")
         seen.append(mesh)
     if request.layers is not None and (len(set(request.layers)) < 2 or min(request.layers) < 1):
         raise UsageError(
-            f"layers is {request.layers}: give two depths or more, such as (1, 2), through which a "
-            "line goes, or None to compile the whole model."
+            f"layers is {request.layers}: give at least two depths to extrapolate from, such as "
+            "(1, 2), or None to compile the whole model."
         )
     check_executor(request.executor)
     check_topology(request.topology)
     state_bytes([], request.optimizer, request.moments)  # one that is not known is refused at once
     if request.options.gpu is None:
         raise UsageError(
-            f"target is {request.options.target!r}: times on a cluster are modelled of a GPU of "
-            "wb.targets(), such as 'h100', which need not be here."
+            f"target is {request.options.target!r}: give a GPU of wb.targets(), such as 'h100', to "
+            "model its times. The GPU itself is not needed."
         )
     cluster = {
         "nvlink_gb_s": request.topology.nvlink_gb_s,
@@ -273,7 +273,7 @@ def _check(request: ScalingRequest) -> None:
     }
     links = find_links(request.subject.gpu, cluster)
     if isinstance(links, str):
-        raise UsageError(f"What collectives take on this target is not known: {links}.")
+        raise UsageError(f"Times of collectives are unknown for this target: {links}.")
 
 
 def _retime(part: Part, first: Part, gpu: Gpu) -> Part:
@@ -312,8 +312,8 @@ def _tell_extended(by_name: Mapping[str, Mesh]) -> str:
         lines if is_one else f"{lines} on {join_words(names)}" for lines, names in meshes.items()
     ]
     return (
-        f" Figures are extended on a line {join_words(words)}, as if every further layer ran, "
-        "waited and held the same."
+        f" Figures are extrapolated linearly {join_words(words)}, as if every further layer had "
+        "the same time, exposed communication and memory."
     )
 
 
@@ -326,8 +326,8 @@ def _fail(request: ScalingRequest, mesh: Mapping[str, int], error: Exception) ->
 
 _FAR_APART = 0.1  # of the memory of all layers
 _NO_LINE = (
-    "no memory, since the two depths hold other temporaries, so that it may leave the line: give a "
-    "third, such as layers=(2, 3, 4), which says how far"
+    "no memory, since the two depths have different temporaries (give a third, such as "
+    "layers=(2, 3, 4), to test whether memory is linear)"
 )
 
 
@@ -368,7 +368,7 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
         unknown = [whole.why] if whole.why else []
     else:
         why += [
-            f"no time of a step, since {step_time}"
+            f"no step time, since {step_time}"
             for _, step_time in steps
             if isinstance(step_time, str)
         ][:1]
@@ -382,7 +382,7 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
             row = replace(row, peak_bytes=fit.peak)
             reserved = _count_reserved(found)
             if reserved is not None and reserved < fit.peak:
-                why.append("nothing of the allocator, whose line falls below what lives at once")
+                why.append("no reserved memory, since it extrapolates below the peak")
             else:
                 row = replace(row, reserved_bytes=reserved)
             if found.doubled:
@@ -454,14 +454,14 @@ def _explain_line(fit: Fit, compiled: Mesh) -> str | None:
     wide = replace(fit, depths=(held, fit.depths[-1])).peak
     if abs(wide / fit.peak - 1) > _FAR_APART:
         raise UsageError(
-            f"lines through its depths lie apart: {number_text(fit.peak, 'bytes')} by that of "
-            f"{join_words([*map(str, counts)])} layers, {number_text(wide, 'bytes')} by that of "
-            f"{held.layers} and {counts[-1]}"
+            f"its depths extrapolate differently ({number_text(fit.peak, 'bytes')} from "
+            f"{join_words([*map(str, counts)])} layers, {number_text(wide, 'bytes')} from "
+            f"{held.layers} and {counts[-1]})"
         )
     predicted = replace(fit, layers=held.layers).peak
     off = predicted / replace(fit, layers=held.layers, depths=(held,)).peak - 1
-    words = f"memory through {join_words([*map(str, counts)])} layers is {off:+.1%} off at"
-    return f"{words} {held.layers}"
+    words = f"memory extrapolated from {join_words([*map(str, counts)])} layers has an error of"
+    return f"{words} {off:+.1%} at {held.layers}"
 
 
 def _read_depth(part: Part) -> Depth:

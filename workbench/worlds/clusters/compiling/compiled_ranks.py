@@ -66,7 +66,7 @@ def compile_ranks(request: RanksRequest) -> Ranks:
     if chosen is None:
         chosen, why = _choose_ranks(request.mesh, done[0].layouts)
     else:
-        why = f"Compiled, each by itself: {_count(chosen)}. Of the others nothing is known."
+        why = f"Compiled separately: {_count(chosen)}. The others are unknown."
     for number, rank in enumerate(chosen[1:], 1):
         done.append(_compile_rank(request, places[rank], number, len(chosen)))
     if all(built.error is not None for built in done):
@@ -82,11 +82,9 @@ def _check_ranks(chosen: Sequence[int] | None, world: int) -> None:
     if chosen is None:
         return
     if not chosen:
-        raise UsageError("ranks is empty: name the ranks to compile, or leave it out.")
+        raise UsageError("ranks is empty: list the ranks to compile, or omit it.")
     if unknown := [rank for rank in chosen if not 0 <= rank < world]:
-        raise UsageError(
-            f"ranks has {unknown[0]}: a mesh of {world} has the ranks 0 to {world - 1}."
-        )
+        raise UsageError(f"ranks has {unknown[0]}: a mesh of {world} has ranks 0 to {world - 1}.")
 
 
 def _choose_ranks(mesh: Mapping[str, int], layouts: frozenset[Layout]) -> tuple[list[int], str]:
@@ -95,19 +93,19 @@ def _choose_ranks(mesh: Mapping[str, int], layouts: frozenset[Layout]) -> tuple[
     Of others the first rank, the last along each dimension and of all, and those of other shards.
     """
     if (world := prod(mesh.values())) <= _MOST:
-        return [*range(world)], f"Compiled, each by itself: all {plural(world, 'rank')}."
+        return [*range(world)], f"Compiled separately: all {plural(world, 'rank')}."
     strides = {name: prod(list(mesh.values())[place + 1 :]) for place, name in enumerate(mesh)}
     ends = {(size - 1) * strides[name] for name, size in mesh.items()}
     corners = {0, *ends, prod(mesh.values()) - 1}
     uneven = find_uneven_ranks(mesh, layouts)
     chosen = sorted({*corners, *uneven[:_MOST]})
     left = len(uneven) - len(uneven[:_MOST])
-    more = f" {plural(left, 'more rank')} with other shards were left out." if left else ""
-    along = "of all" if len(mesh) == 1 else "along each dimension"
+    more = f" {plural(left, 'more rank')} with other shards were not compiled." if left else ""
+    along = "" if len(mesh) == 1 else " along each dimension"
     why = (
-        f"Chosen were the first rank, the last {along}, and the first of each set of shards: "
-        f"{_count(chosen)}, each compiled by itself.{more} Ranks whose code asks where it runs, as "
-        "stages of a pipeline do, have to be named."
+        f"Compiled separately: {_count(chosen)}, the first, the last{along}, and one for each set "
+        f"of shards. If the code branches on its rank (pipeline stages), list those ranks in "
+        f"ranks=.{more}"
     )
     return chosen, why
 
@@ -155,8 +153,8 @@ def read_pair(built: Any, rank: int) -> tuple[Any, tuple[Any, ...]]:
         kinds = [type(one).__name__ for one in built] if isinstance(built, tuple) else []
         kind = f"a tuple ({', '.join(kinds)})" if kinds else f"a {type(built).__name__}"
         raise UsageError(
-            f"build(mesh) returned {kind} as rank {rank}: return a pair, the model and the tuple "
-            "of its example inputs, as in `return model, (x,)`."
+            f"build(mesh) returned {kind} as rank {rank}: return the model and the tuple of its "
+            "example inputs, as in `return model, (x,)`."
         )
     return model, args
 

@@ -36,15 +36,14 @@ def enter_virtual_cluster(
 
     if not dist.is_available():
         raise UsageError(
-            "This build of torch has no torch.distributed, which a virtual cluster needs. Install "
-            "a build that has it: those of torch's own index do."
+            "This torch build has no torch.distributed, which a virtual cluster needs. Install a "
+            "build from torch's own index, which has it."
         )
     if dist.is_initialized():
         raise UsageError(
-            "A process group is there already "
+            "A process group exists already "
             f"({dist.get_backend()}, rank {dist.get_rank()} of {dist.get_world_size()}). Compile "
-            "beside it as it is, or call torch.distributed.destroy_process_group() before "
-            "wb.virtual_cluster."
+            "without wb.virtual_cluster, or call torch.distributed.destroy_process_group() first."
         )
     from torch.distributed.device_mesh import init_device_mesh
 
@@ -72,23 +71,21 @@ def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
     """Raise `UsageError` for sizes, or a rank, that no mesh has."""
     if not mesh or not all(name and size > 0 for name, size in mesh.items()):
         raise UsageError(
-            f"mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "
-            "as in {'dp': 64, 'tp': 8}."
+            f"mesh is {dict(mesh)!r}: give each dimension a name and a number of GPUs, as in "
+            "`{'dp': 64, 'tp': 8}`."
         )
     world = prod(map(int, mesh.values()))
     if world > _MOST_GPUS:
-        raise UsageError(
-            f"mesh has {world:,} GPUs: give sizes whose product is at most {_MOST_GPUS:,}."
-        )
+        raise UsageError(f"mesh has {world:,} GPUs in total: give at most {_MOST_GPUS:,}.")
     if not 0 <= rank < world:
         sizes = " x ".join(map(str, mesh.values()))
-        raise UsageError(f"rank is {rank}: a mesh of {sizes} has the ranks 0 to {world - 1}.")
+        raise UsageError(f"rank is {rank}: a mesh of {sizes} has ranks 0 to {world - 1}.")
 
 
 def check_topology(topology: Topology) -> None:
     """Raise `UsageError` for a number of GPUs or a rate that no node has."""
     if topology.gpus_per_node < 1:
-        raise UsageError(f"gpus_per_node is {topology.gpus_per_node}: a node has 1 GPU or more.")
+        raise UsageError(f"gpus_per_node is {topology.gpus_per_node}: expected at least 1.")
     for name in ("nvlink_gb_s", "nic_gb_s"):
         if (rate := getattr(topology, name)) is not None and rate <= 0:
-            raise UsageError(f"{name} is {rate}: give GB/s of one GPU, a number above 0.")
+            raise UsageError(f"{name} is {rate}: expected the GB/s of one GPU, above 0.")

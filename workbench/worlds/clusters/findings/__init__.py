@@ -1,7 +1,7 @@
 """What ranks of clusters compiled to, compared: several of one, and one of several."""
 
 DOORS = {
-    "ranks": "Several ranks of a cluster, as a record that answers.",
-    "scaling": "One program on meshes of several sizes, as a record that answers.",
+    "ranks": "The result for several ranks of a cluster.",
+    "scaling": "The result for one program on meshes of several sizes.",
 }
 """What other rooms import of this one."""

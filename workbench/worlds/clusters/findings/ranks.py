@@ -106,7 +106,7 @@ class Ranks(Presented):
         `UsageError` for another name.
         """
         if name not in TABLES:
-            raise UsageError(f"There is no table {name!r}: ask for {join_words(TABLES)}.")
+            raise UsageError(f"Ranks have no table {name!r}. They have: {join_words(TABLES)}.")
         if name == "ranks":
             return presenter().rows_frame(self.rows, RankRow)
         if name == "order":
@@ -131,14 +131,16 @@ class Ranks(Presented):
         """
         ranks = list(self.reports)
         if len(ranks) == 1:
-            raise UsageError(f"Only rank {ranks[0]} was compiled: there is none to compare with.")
+            raise UsageError(
+                f"Only rank {ranks[0]} was compiled: compile a second one to compare it with."
+            )
         first = ranks[0] if a is None else a
         mates = next((same for same in self.same_code if first in same), ())
         others = [rank for rank in ranks if rank not in mates] or [ranks[-1]]
         second = others[0] if b is None else b
         for rank in (first, second):
             if rank not in ranks:
-                why = self.errors.get(rank, f"those are {join_words([*map(str, ranks)])}.")
+                why = self.errors.get(rank, f"choose from {join_words([*map(str, ranks)])}.")
                 raise UsageError(f"Rank {rank} was not compiled: {why}")
         return compare(self._alike[first], self._alike[second], (f"rank {first}", f"rank {second}"))
 
@@ -194,7 +196,7 @@ def _tell(ranks: Ranks) -> Iterator[str]:
         count = len(ranks.same_code)
         programs = f"{count} different programs" if count > 1 else "the same program"
         left = world - len(ranks.programs)
-        unknown = f"; of the other {left} nothing is known" if left else ""
+        unknown = f"; {plural(left, 'rank')} not compiled" if left else ""
         yield f"{words} of {world} run {programs}{unknown}."
     first, *others = ranks.same_code
     for same in others:
@@ -207,8 +209,8 @@ def _tell(ranks: Ranks) -> Iterator[str]:
         yield f"Their collectives{where} are the same, in the same order."
     if alone := list(list_uncompared(ranks.programs, ranks.order)):
         yield (
-            f"{_name_ranks(alone)}: not checked whether others start the same collectives, since "
-            "none of these shares a group with another that was compiled."
+            f"{_name_ranks(alone)}: collectives not compared, because no other compiled rank "
+            "shares a group."
         )
     yield ranks.why_these
 
@@ -223,7 +225,7 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
     shards = list_differing_shards(by_rank[first].shards, by_rank[same[0]].shards)
     rows = {row.rank: row for row in ranks.rows}
     more = (rows[same[0]].kernels or 0) - (rows[first].kernels or 0)
-    count = f"{plural(abs(more), 'kernel')} {'more' if more > 0 else 'less'}" if more else ""
+    count = plural(abs(more), f"{'more' if more > 0 else 'fewer'} kernel") if more else ""
     who = _name_ranks(list(same))
     if not shards:
         difference = ranks.diff(first, same[0])
@@ -231,13 +233,13 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
         words = (
             code.sentences[0]
             if code.changes
-            else "its kernels and graphs match, its generated lines do not."
+            else "kernels and graphs match, generated lines differ."
         )
         has = _agree("has", same)
-        return f"{who} (b) {has} the shards of rank {first} (a) and other code: {words}"
+        return f"{who} (b) {has} the shards of rank {first} (a), but other code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
     if shards[1:]:
-        words += f", and {plural(len(shards) - 1, 'more shard')} of another size"
+        words += f", and {plural(len(shards) - 1, 'more shard')} with another size"
     return f"{words}; {count}." if count else f"{words}."
 
 
@@ -252,9 +254,9 @@ def _compare_shards(
     if other is None:
         return f"{holds} no {one.name if one else ''}, which rank {first} has"
     if one is None:
-        return f"{holds} {other.name}, which rank {first} has not"
+        return f"{holds} {other.name}, which rank {first} does not have"
     dtypes = ("", "") if one.dtype == other.dtype else (f" {other.dtype}", f" {one.dtype}")
     return (
-        f"{holds} {list(other.shape)}{dtypes[0]} of {one.name} where rank {first} holds "
+        f"{holds} {list(other.shape)}{dtypes[0]} of {one.name} while rank {first} holds "
         f"{list(one.shape)}{dtypes[1]}"
     )

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 MOST_GPUS = 4096
 _SLIGHT = 0.01  # of a step: what smaller messages may take without its error being unknown
 MISSING = (
-    f"the optimizer's step, loading of data, {MISSING_OF_TIMES}, congestion between nodes, other "
-    "ranks than the first, which holds the largest shards (stages of a pipeline are not compared)"
+    f"the optimizer's step, data loading, {MISSING_OF_TIMES}, congestion between nodes, ranks "
+    "other than the first, which has the largest shards, and pipeline stages"
 )
 """What the figures of a mesh do not hold."""
 
@@ -66,7 +66,7 @@ class StepTime:
     error: float | None = None
     exposed_least_us: float | None = None
     exposed_most_us: float | None = None
-    why: str = ""  # why its error is not known
+    why: str = ""  # why its error is unknown
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,16 @@ def time_step(report: Report) -> StepTime | str:
     """What a call of one rank takes by the models; else why that is not known."""
     rows = list(report.collectives)
     if any(map(is_unplaced, rows)):
-        return "hooks around the program start collectives; what hides them is not known"
+        return "hooks around the program start collectives with unknown overlap"
     forecast = find_forecast(report)
     if forecast is None:
-        return "the times of its kernels are not known"
+        return "its kernel times are unknown"
     if not rows:
         return StepTime(forecast.kernels_us, 0.0, forecast.kernels_us, forecast.error, 0.0, 0.0)
     streams = find_streams(report)
     if streams is None:
         why = next((row.why for row in rows if row.why), None)
-        return why or "where the program starts its collectives was not found"
+        return why or "the kernels that start its collectives were not found"
     nodes = max(row.group_nodes or 1 for row in rows)
     errors = [row.error for row in forecast.rows if row.error is not None]
     unknown = _explain_unknown(nodes, len(forecast.rows) - len(errors))
@@ -169,12 +169,12 @@ def _explain_unknown(nodes: int, kernels: int) -> str:
     """Why the error of a step is not known; empty where it is."""
     if nodes > MOST_CHECKED_NODES:
         return (
-            f"the error of its step is not known: collectives over {nodes} nodes were held against "
-            "no measurement"
+            f"the error of its step is unknown: collectives over {nodes} nodes were not compared "
+            "with measurements"
         )
     if kernels:
         many = plural(kernels, "kernel")
-        return f"the error of its step is not known: that of {many} was not measured"
+        return f"the error of its step is unknown: that of {many} was not measured"
     return ""
 
 
@@ -228,10 +228,10 @@ def _tell(scaling: Scaling) -> Iterator[str]:
     many = plural(len(scaling.same_code), "different program")
     meshes = plural(len(scaling.meshes), "mesh", "meshes")
     yield (
-        f"{plural(scaling.compilations, 'compilation')} for the first rank of {meshes}, "
-        f"with {many}.{scaling.extended}"
+        f"Compiled the first rank of {meshes}: {plural(scaling.compilations, 'compilation')}, "
+        f"{many}.{scaling.extended}"
     )
-    yield f"Not in it: {scaling.missing}."
+    yield f"Not included: {scaling.missing}."
 
 
 def _tell_times(rows: Sequence[ScalingRow]) -> str:
@@ -242,7 +242,7 @@ def _tell_times(rows: Sequence[ScalingRow]) -> str:
             waits = number_text((row.exposed_us or 0) / row.step_us, "percent")
             meshes.setdefault((took, waits), []).append(row.mesh)
     parts = [
-        f"{took} on {' and on '.join(on)}, of which its kernels wait {waits} for collectives"
+        f"{took} on {' and on '.join(on)}, {waits} of it exposed communication"
         for (took, waits), on in meshes.items()
     ]
     return f"A step takes {'; '.join(parts)} (modelled)."
@@ -256,13 +256,13 @@ def _tell_memory(scaling: Scaling, rows: Sequence[ScalingRow]) -> str:
     if least.peak_bytes != most.peak_bytes:
         between = f"{number_text(least.peak_bytes, 'bytes')} ({least.mesh}) to {between}"
     words = (
-        f"A rank holds {between} of {number_text(scaling.capacity, 'bytes')}, counted"
-        f"{f', with {scaling.optimizer}' if scaling.optimizer else ''}"
+        f"A rank holds {between} of {number_text(scaling.capacity, 'bytes')} (counted"
+        f"{f', with {scaling.optimizer}' if scaling.optimizer else ''})"
     )
     if most.reserved_bytes is not None:
         reserved = number_text(most.reserved_bytes, "bytes")
-        words = f"{words}, for which torch's allocator reserves up to {reserved} (modelled)"
-    return f"{words}: too much on {join_words(too_much)}." if too_much else f"{words}."
+        words = f"{words}; torch's allocator reserves up to {reserved} (modelled)"
+    return f"{words}. That is too much on {join_words(too_much)}." if too_much else f"{words}."
 
 
 def _tell_error(rows: Sequence[ScalingRow]) -> str:
@@ -270,19 +270,19 @@ def _tell_error(rows: Sequence[ScalingRow]) -> str:
     words = f"± {number_text(max(errors), 'percent')} of a step" if errors else ""
     unknown = [row.mesh for row in rows if row.error is None]
     if not unknown:
-        return f"How far the models were off where they were held against measurements: {words}."
-    least = f"of {LEAST_CHECKED} or more on at most {MOST_CHECKED_NODES} nodes"
+        return f"Model error, where compared with measurements: {words}."
     about = (
-        f"The error of a step is not known on {join_words(unknown)}: collectives were held against "
-        f"measurements {least}, and not every kernel's error is known"
+        f"The error of a step is unknown on {join_words(unknown)}. Collectives were compared with "
+        f"measurements from {LEAST_CHECKED} on and up to {MOST_CHECKED_NODES} nodes, and some "
+        "kernels not at all."
     )
-    return f"{about}; elsewhere {words}." if words else f"{about}."
+    return f"{about} Elsewhere: {words}." if words else about
 
 
 def _tell_published() -> str:
     took, held = PUBLISHED
     return (
-        f"Four published runs of Llama 3.1 on H100s took {took[0]} to {took[1]} times as long as "
-        f"is modelled here, one that was held back {HELD_BACK} times. Three of the four reserved "
-        f"{held[0]} to {held[1]} times what is modelled."
+        f"Four published Llama 3.1 runs on H100s took {took[0]} to {took[1]} times the modelled "
+        f"time, and a held-out run {HELD_BACK} times. Three of the four reserved {held[0]} to "
+        f"{held[1]} times the modelled memory."
     )

@@ -1,6 +1,6 @@
 """What hooks around a module send: of DistributedDataParallel and of `fully_shard`."""
 
 DOORS = {
-    "hook_collectives": "What is compiled in place of such a module, and what its hooks send.",
+    "hook_collectives": "Compiles the wrapped module, and lists the collectives of its hooks.",
 }
 """What other rooms import of this one."""

@@ -101,9 +101,9 @@ def _place_rows(report: Report, blocks: Sequence[Block]) -> list[Collective]:
 def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     if ddp.mixed_precision is not None and request.options.gpu is not None:
         raise UsageError(
-            "DistributedDataParallel with mixed_precision casts the parameters of every module in "
-            "hooks, on a stream of a GPU that is not here. Leave mixed_precision out and compile "
-            "it under torch.autocast, or compile the module inside of it."
+            "DistributedDataParallel with mixed_precision casts parameters in hooks, on a GPU "
+            "stream that a virtual GPU lacks. Omit mixed_precision and compile under "
+            "torch.autocast, or compile the inner module."
         )
     row = make_rows(cluster, ddp.process_group)
     buffers = list(ddp.modules_buffers) if ddp.will_sync_module_buffers() else []
@@ -113,8 +113,8 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     ]
     has_own = tp.has_comm_hook(ddp)
     if has_own or ddp.mixed_precision is not None:
-        how = "a communication hook of its own" if has_own else "mixed precision"
-        note = f"DistributedDataParallel has {how}: what it sends of gradients is not computed."
+        how = "a custom communication hook" if has_own else "mixed precision"
+        note = f"DistributedDataParallel has {how}, so its collectives are unknown."
         return _tell(request, request.target, note, forward, ())
     all_learned = {
         name: each
@@ -136,11 +136,10 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     backward = [row("all_reduce", _count(part), part[0].dtype) for part in parts]
     size = number_text(sum(each.bytes or 0 for each in backward), "bytes")
     note = (
-        f"Hooks of DistributedDataParallel sum {size} of gradients in "
-        f"{plural(len(backward), 'bucket')}, computed for steps after the first ones: the table "
-        "collectives has them with origin 'hook'. They are in no graph: as DTensors that are "
-        "replicated by a parametrisation, the gradients would be summed there, where Inductor can "
-        "order and bucket them."
+        f"DistributedDataParallel's hooks all-reduce {size} of gradients in "
+        f"{plural(len(backward), 'bucket')}, as in any step after the first ones. The table "
+        "collectives has them with origin 'hook'; they are not in a graph. With DTensors "
+        "replicated by a parametrization, Inductor could order and bucket them."
     )
     if len(learned) < len(all_learned):
         names = [name for name, each in all_learned.items() if id(each) in sparse]
@@ -176,10 +175,10 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
     name = type(sharded.module).__name__
     if sharded.is_alone:
         note = (
-            f"{name} was sharded by fully_shard, whose hooks are in no graph: compiled is its own "
-            "code, on whole parameters. What the hooks send as a part of a larger model is in the "
-            "table collectives with origin 'hook'. With the parameters as DTensors by a "
-            "parametrisation it would be in the graph, where Inductor can bucket and hide it."
+            f"{name} was sharded by fully_shard. Its own code was compiled with whole parameters, "
+            "without its hooks. The table collectives has what the hooks send in a larger model, "
+            "with origin 'hook'. With DTensors by a parametrization, Inductor could bucket and "
+            "overlap it."
         )
         (block,) = sharded.blocks
         return _tell(request, sharded.module, note, block.forward, block.backward)
@@ -189,11 +188,10 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
 def _tell_blocks(request: CompileRequest, sharded: Sharded, name: str) -> Hooked:
     """A model with several blocks: compiled at once, with nothing fused over their edges."""
     note = (
-        f"{name} has {plural(len(sharded.blocks), 'block')} of fully_shard: the code of each is "
-        "compiled on whole parameters, and nothing is fused over the edges of blocks, between "
-        "which the hooks run. What these send is in the table collectives with origin 'hook' and "
-        "its block. In no figure: the copies of the hooks into and out of messages, the casts and "
-        "scales in them, and the launches of a program for each block."
+        f"{name} has {plural(len(sharded.blocks), 'block')} of fully_shard, compiled with whole "
+        "parameters. Nothing is fused across blocks, where the hooks run. The table collectives "
+        "has what the hooks send, with origin 'hook' and its block. Not included: copies into and "
+        "out of communication buffers, casts and scaling in hooks, and one launch per block."
     )
     options = replace(
         request.options,
@@ -222,7 +220,7 @@ def _tell(
 
 
 _OFFLOADED = "{} keeps its shards on the CPU (CPUOffloadPolicy)"
-_EXTENDED = "{} gathers its parameters by an extension (fsdp_pre_all_gather)"
+_EXTENDED = "{} gathers its parameters with an extension (fsdp_pre_all_gather)"
 
 
 def read_shard_groups(

@@ -92,9 +92,9 @@ def read_sharded(module: Any, cluster: Cluster) -> Sharded | None:
     if len(outermost) > 1 or len(outermost[0].modules) > 1:
         names = " and ".join(path for block in outermost[:2] for path in block.paths[:1])
         raise UsageError(
-            f"{names} were sharded by fully_shard, and no module around them: torch then gathers "
-            "nothing ahead, or refuses the call. Call fully_shard on the module that is around "
-            "all of them, too, or compile one block."
+            f"{names} were sharded by fully_shard, but no module around them: torch then "
+            "prefetches nothing, or refuses the call. Call fully_shard on the enclosing module, "
+            "too, or compile one block."
         )
     is_whole = len(blocks) > 1 or outermost[0].name != ""
     blocks = [_list_sent(b, cluster, is_root=is_whole and b is outermost[0]) for b in blocks]
@@ -209,8 +209,8 @@ def _list_notes(blocks: list[Block]) -> Iterator[str]:
     """What was set on blocks that is in no figure."""
     if any(any(tp.prefetch_lists_of(block.state)) for block in blocks):
         yield (
-            "Blocks were told what to gather ahead (set_modules_to_forward_prefetch or …_backward_"
-            "prefetch): in the times each is gathered while the one before it runs."
+            "Blocks have prefetch lists (set_modules_to_forward_prefetch or …_backward_prefetch). "
+            "Modelled times ignore these: each block is gathered while the previous one runs."
         )
 
 

@@ -51,12 +51,12 @@ AFTER_AUTOGRAD = "aot_eager_decomp_partition"
 """Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
 
 _BUILT_OTHERWISE = (
-    "build gives other values, or the same model, when it is called again: double precision cannot "
-    "tell whether the difference is one of rounding"
+    "a second call of build gives other values or the same model, so double precision cannot "
+    "decide whether the difference is rounding"
 )
 _LEFT_OUT = (
-    "the program without a compiler enters autocast for the device of a tensor, which is the CPU "
-    "here and the GPU where it was compiled"
+    "eager enters autocast for a tensor's device, which is the CPU here and the GPU for the "
+    "compiled program"
 )
 
 
@@ -153,7 +153,7 @@ class _OneRank:
             compiled = kernels.callable(compares=True)
         subject = self._subject(callee, args, kwargs)
         rank.begin()
-        with rank.during("The program, without a compiler"):
+        with rank.during("The eager program"):
             expected = subject.run(run_eagerly(callee))
         sent_eagerly = tuple(rank.sent)
         rank.begin()
@@ -196,14 +196,14 @@ class _OneRank:
         if isinstance(built, tuple) and len(built) == 2 and isinstance(built[1], tuple | list):
             if (args or kwargs) and question.whole is None:
                 raise UsageError(
-                    "build gives inputs, and so does the call of verify: leave one of them out. "
-                    "With reference=, those of the call are the reference's."
+                    "Both build and the call of verify give inputs: omit one of them. With "
+                    "reference=, those of the call are the reference's."
                 )
             built, args, kwargs = built[0], tuple(built[1]), {}
         if not callable(built):
             raise UsageError(
-                f"build(mesh) gave {type(built).__name__}: expected the model or function, or a "
-                "pair of it and the tuple of this rank's inputs."
+                f"build(mesh) returned {type(built).__name__}: return the model or function, or a "
+                "pair with the tuple of this rank's inputs."
             )
         callee = resolve(built)
         self._refuse_meta(callee, args, kwargs)
@@ -216,8 +216,8 @@ class _OneRank:
             shared = own.keys() & theirs.keys()
             if other != self._rank.number and shared:
                 raise UsageError(
-                    f"build gives rank {other} the same model, or the same {own[min(shared)]}: "
-                    "each rank changes its own. Make the model anew in every call of build."
+                    f"build gives rank {other} the same model, or the same {own[min(shared)]}, but "
+                    "each rank changes its own. Create a new model in every call of build."
                 )
 
     def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:
@@ -228,9 +228,9 @@ class _OneRank:
         ]
         if any(tensor.is_meta for tensor in tensors):
             raise NoNumbers(
-                "The model, or an input, is on meta and has no numbers. Build it small and on the "
-                "CPU: leave torch.device('meta') out of build, seed it with torch.manual_seed, "
-                "and pass inputs that hold numbers."
+                "The model or an input is on meta and has no values. Build it small and on the "
+                "CPU, without torch.device('meta'). Seed it with torch.manual_seed, and pass "
+                "inputs with values."
             )
 
     def _subject(self, callee: Callee, args: Any, kwargs: Any) -> Subject:

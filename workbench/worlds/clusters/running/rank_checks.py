@@ -80,8 +80,8 @@ def check_ranks(question: RankQuestion) -> RankVerification:
         if isinstance(raised, WorkbenchError):
             raise type(raised)(f"On rank {failure.rank}: {raised}") from raised
         raise UsageError(
-            f"The program cannot be run on rank {failure.rank} "
-            f"({type(raised).__name__}: {read_first_line(raised)}). Try it there by itself: "
+            f"The program cannot run on rank {failure.rank} "
+            f"({type(raised).__name__}: {read_first_line(raised)}). Try this rank alone: "
             f"`with wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
             "build(mesh)`."
         ) from raised
@@ -100,9 +100,9 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
     was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
-        f"build makes another program than the one that was compiled: call {at + 1} of its graph "
-        f"is {now} in place of {was}. Give the function that made the model, with inputs of the "
-        "same sizes and dtypes."
+        f"build makes another program than the compiled one: call {at + 1} of its graph is {now} "
+        f"instead of {was}. Pass the function that made the model, with inputs of the same sizes "
+        "and dtypes."
     )
 
 
@@ -118,9 +118,9 @@ def _refuse_other_kernels(question: RankQuestion, generated: Generated) -> None:
         f"kernel {min(len(recorded), len(generated)) + 1}",
     )
     raise UsageError(
-        f"{question.name} was compiled for rank {question.rank} again, and other kernels were "
-        f"generated than the record has, from {other} on. Verify under the options of torch that "
-        "it was compiled under, or compile it again."
+        f"{question.name} was recompiled for rank {question.rank}, and its kernels differ from the "
+        f"report's, from {other} on. Verify under the torch options that it was compiled with, or "
+        "recompile it."
     )
 
 
@@ -140,10 +140,10 @@ def _say_call(graph: Graph, at: int) -> str:
 def _notes(question: RankQuestion) -> tuple[str, ...]:
     kinds = question.kernels.notes if question.kernels is not None else (_note_graphs(question),)
     against = (
-        "Nothing was compared with an unsharded model: give it as reference= to check the sharding."
+        "Nothing was compared with an unsharded model: pass it as reference= to check the sharding."
         if question.whole is None
-        else f"Gradients against {question.whole.name} are of the {question.whole.loss} of the "
-        "losses of ranks that hold different parts of an output."
+        else f"Gradients against {question.whole.name} use the {question.whole.loss} of the losses "
+        "if ranks hold different parts of an output."
     )
     return *kinds, against
 
@@ -151,13 +151,12 @@ def _notes(question: RankQuestion) -> tuple[str, ...]:
 def _note_graphs(question: RankQuestion) -> str:
     if question.options.backend == AFTER_AUTOGRAD:
         return (
-            "The graphs after AOTAutograd of each rank were run, each captured on its rank, with "
-            "collectives that send. Passes of Inductor over them and the generated kernels were "
-            "not."
+            "Each rank ran the graphs after AOTAutograd that were captured on it, and collectives "
+            "exchanged data. Inductor's passes and generated kernels did not run."
         )
     return (
-        f"What backend {question.options.backend_name!r} makes on each rank was run, with "
-        "collectives that send."
+        f"Each rank ran the code of backend {question.options.backend_name!r}, and collectives "
+        "exchanged data."
     )
 
 
@@ -168,7 +167,7 @@ def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
         own = [replace(row, leaf=f"rank {rank}: {row.leaf}") for row in run.rows]
         whole = question.whole
         of_whole = [
-            replace(row, leaf=f"rank {rank}: {row.leaf} beside {whole.name if whole else ''}")
+            replace(row, leaf=f"rank {rank}: {row.leaf} against {whole.name if whole else ''}")
             for row in run.whole
         ]
         rows += [*own, *of_whole]
@@ -220,9 +219,9 @@ def _largest(rows: Sequence[Comparison]) -> float:
 def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
     others = [str(rank) for rank, run in enumerate(runs) if run.program != runs[0].program]
     if not others:
-        same = "The graphs have the same operators, sizes and dtypes on every rank"
+        same = "The graphs of all ranks have the same operators, sizes and dtypes"
         return (f"{same}; constants are not compared.",)
-    return (f"The graphs are others than those of rank 0 on rank {', '.join(others)}.",)
+    return (f"The graphs differ from rank 0's on rank {', '.join(others)}.",)
 
 
 def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
@@ -233,12 +232,12 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         if all(row.verdict != "failed" for row in run.rows):
             continue
         if [_name(one) for one in run.sent] == [_name(one) for one in run.sent_eagerly]:
-            sent = f"{question.runs} start the collectives of the program, in its order."
+            sent = f"{question.runs} start the program's collectives in its order."
             if question.kernels is None:
                 return sent
             return (
-                f"{sent} Every kernel that was compared agrees with the graph that was lowered: "
-                "the capture, a pass over the graph, or what is around the kernels is wrong."
+                f"{sent} Every compared kernel matches the lowered graph, so the capture, a graph "
+                "pass or the code around the kernels is wrong."
             )
         of_rank = f"{question.runs.removesuffix('s')} of rank {rank}"
         missing = list(run.sent_eagerly)
@@ -248,7 +247,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
                 missing.remove(same[0])
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            return f"{of_rank} leaves out {missing[0]}{more}."
+            return f"{of_rank} lacks {missing[0]}{more}."
         return f"{of_rank} starts other collectives than the program."
     return next((run.cause for run in runs if run.cause), "")
 
@@ -267,10 +266,10 @@ class RankNumbers:
     """
 
     rank: int  # the rank
-    place: str  # its place along each dimension of the mesh
-    nodes: int  # the nodes of its graphs that call something
-    collectives: int  # the collectives that it starts, forward and backward
-    deviation: float = nan  # the largest difference from the program without a compiler
+    place: str  # its coordinate along each mesh dimension
+    nodes: int  # call nodes of its graphs
+    collectives: int  # the collectives that it starts, in the forward and backward pass
+    deviation: float = nan  # the largest difference from eager
     from_reference: float = nan  # the largest difference from the unsharded model
     verdict: Verdict = "not checked"  # how its comparison ended
     reason: str = ""  # why it failed or was not checked
@@ -335,7 +334,7 @@ class RankVerification(Verification):
             if first or wrong
             else "ok"
             if self.ok
-            else "not all was checked"
+            else "not everything was checked"
             if judged
             else "nothing was checked"
         )
@@ -343,7 +342,7 @@ class RankVerification(Verification):
         count = f"{judged} of {plural(len(self.rows), 'leaf', 'leaves')} checked{ranks}"
         if self.kernels:
             done = sum(row.verdict != "not checked" for row in self.kernels)
-            count += f", {done} of {plural(len(self.kernels), 'value')} of kernels"
+            count += f", {done} of {plural(len(self.kernels), 'kernel value')}"
         notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""
         return f"{verdict}, {count} against {self.reference}{notes}"
 

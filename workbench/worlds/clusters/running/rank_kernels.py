@@ -95,17 +95,16 @@ class KernelQuestion:
     def notes(self) -> tuple[str, ...]:
         """What was run, and what that cannot show."""
         requested, ran = self.launches.asked, self.launches.ran
-        launches = f"{plural(requested, 'launch', 'launches')} of Triton kernels on all ranks"
+        launches = f"{plural(requested, 'Triton launch', 'Triton launches')} on all ranks"
         counted = (
-            f"All {launches} were run."
+            f"All {launches} ran."
             if requested == ran
-            else f"Of {launches} {ran} were run: the others are of the same kernel on the same "
-            "bytes as one of these."
+            else f"{ran} of {launches} ran; the others repeat one of these on the same bytes."
         )
         return (
-            "The program that was generated for each rank, compiled on it, was run: kernels by "
-            "Triton's interpreter, library calls and collectives, which send, by torch. What each "
-            "kernel gives was compared with the graph that was lowered on its rank.",
+            "Each rank's generated program was compiled and run on it: Triton kernels in the "
+            "interpreter, library calls and collectives (with real data) in torch. Each kernel's "
+            "values were compared with the lowered graph of its rank.",
             counted,
             NOT_MODELLED,
             *note_autocast(self.regions),
@@ -134,7 +133,7 @@ class RankKernels:
         compiled = cast("_ForGpu", question.recipe.compile_other(request))
         program = compiled.program
         if isinstance(program, NoProgram):
-            raise UsageError(f"The generated program cannot be run here: {program.reason}")
+            raise UsageError(f"The generated program cannot run here: {program.reason}")
         edit = question.edit(self._rank.number)
         session = Session(
             keep_warm_interpreter(),
@@ -154,8 +153,8 @@ class RankKernels:
         )
         if any(graph.kernels for graph in self._made.graphs):
             raise UsageError(
-                f"{name} launches Triton kernels of its own, which the program without a compiler "
-                f"cannot launch on the CPU of several ranks. {_CURE}"
+                f"{name} launches hand-written Triton kernels, which eager cannot launch on the "
+                f"CPU of several ranks. {_CURE}"
             )
         self._lines = _list_lines(compiled.report)
         return compiled.report
@@ -190,7 +189,7 @@ class RankKernels:
         )
 
 
-_CURE = "Leave per_kernel out: the graphs after AOTAutograd are run then."
+_CURE = "Omit per_kernel to run the graphs after AOTAutograd instead."
 
 
 def find_first_wrong(rows: Sequence[RankKernel]) -> RankKernel | None:

@@ -168,7 +168,7 @@ class _Meeting:
             self._agree("start different collectives", {r: s.kind for r, s in self._sent.items()})
             shapes = {r: (s.dtype, s.shape) for r, s in self._sent.items() if s.dtype}
             if sent.op != "all_to_all" and shapes:  # one rank alone gives what is scattered
-                self._agree("give different sizes or dtypes", shapes)
+                self._agree("pass different sizes or dtypes", shapes)
             how = self._hows[rank.number]
             if how is not None:
                 how.work([self._given[member] for member in self._group])
@@ -184,7 +184,7 @@ class _Meeting:
         others = sorted(set(kinds) - set(wrong))
         own, usually = (f"{say_ranks(r)} {self._sent[r[0]]}" for r in (wrong, others))
         step = self._turns.current.say_step()
-        raise RanksDisagree(f"{step}The ranks {what} where they meet: {own}, {usually}.", wrong)
+        raise RanksDisagree(f"{step}The ranks {what} at the same point: {own}, {usually}.", wrong)
 
     def __str__(self) -> str:
         return str(next(iter(self._sent.values())))
@@ -242,8 +242,8 @@ class _Turns:
             raise _Stopped
         if rank.is_compiling:
             raise UsageError(
-                f"The capture on rank {rank.number} sends a collective, which ranks that are run "
-                "one after another cannot answer. Leave out the option of torch that asks for it."
+                f"The capture on rank {rank.number} starts a collective, which other ranks cannot "
+                "join, because ranks run one at a time. Omit the torch option that requires it."
             )
         op = WORDS.get(type(how).__name__, type(how).__name__)
         reduction = name_reduction(how)
@@ -286,7 +286,7 @@ class _Turns:
     def gather_at(self, store: Any, count: int) -> None:
         """Wait until `count` ranks are at a store, in place of torch's barrier."""
         store.add("workbench", 1)
-        self.wait(lambda: store.add("workbench", 0) >= count, "a process group of all its ranks")
+        self.wait(lambda: store.add("workbench", 0) >= count, "the creation of a process group")
 
     def wait(self, until: Callable[[], bool], what: Any) -> None:
         """Let other ranks run until something holds.
@@ -326,7 +326,7 @@ class _Turns:
         steps = {rank.say_step() for rank in self._ranks.values() if rank.number in meetings}
         step = steps.pop() if len(steps) == 1 else ""
         few = ended or sorted(absent) or sorted(meetings)
-        return RanksDisagree(f"{step}The ranks wait for one another: {'; '.join(parts)}.", few)
+        return RanksDisagree(f"{step}Deadlock: {', '.join(parts)}.", few)
 
     def run(self, number: int, store: Any, work: Callable[[Rank], Made], made: list[Any]) -> None:
         """The whole life of a rank, in its own thread."""

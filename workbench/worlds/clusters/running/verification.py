@@ -31,9 +31,9 @@ The `verdict`, its `sentence`, and `ranks`: of each its program and how far it i
 """
 MOST_RANKS = 16
 _NO_BUILD = (
-    "The model holds the values of one rank alone. Give the function that makes it, "
-    "verify(x, ranks={ranks}, build=build), where build(mesh) gives the model, or the model and "
-    "the tuple of this rank's inputs: it is called on every rank."
+    "The model has the values of one rank only. Pass the function that makes it: "
+    "verify(x, ranks={ranks}, build=build). build(mesh) runs on every rank and returns the model, "
+    "or the model and the tuple of this rank's inputs."
 )
 
 
@@ -67,8 +67,8 @@ def verify_ranks(
         return RankVerification((), compiled.name, cause=_NO_BUILD.format(ranks=ranks))
     if compiled.recipe is None:
         raise UsageError(
-            f"{compiled.name} was loaded from a file, which does not hold how it was compiled: "
-            "compile it again to verify it on all ranks."
+            f"{compiled.name} was loaded from a file, which lacks its source: recompile it to "
+            "verify it on all ranks."
         )
     grad = any(graph.is_backward for graph in report.graphs)
     whole = None
@@ -112,24 +112,23 @@ def _check_functions(**functions: Any) -> None:
 def _check_ranks(name: str, cluster: Mapping[str, Any], ranks: int) -> None:
     if not cluster:
         raise UsageError(
-            f"{name} was compiled outside of a cluster and has one rank: leave out ranks=, or "
+            f"{name} was compiled outside a cluster and has one rank: omit ranks=, or "
             "compile it inside `with wb.virtual_cluster(...)`."
         )
     world = cluster["world_size"]
     if not cluster["is_fake"]:
         raise UsageError(
-            f"{name} was compiled beside a real process group, where every rank has numbers of its "
-            "own: verify without ranks=, on each of them."
+            f"{name} was compiled in a real process group, where every rank has its own values: "
+            "verify on each rank, without ranks=."
         )
     if ranks > MOST_RANKS or world > MOST_RANKS:
         raise UsageError(
-            f"All {max(world, ranks)} ranks would run in this process, one after another, each "
-            f"with its own model: at most {MOST_RANKS} are. The graphs hold the sizes of a cluster "
-            f"of {world}: compile the same program on a small mesh, such as "
-            "wb.virtual_cluster({'dp': 2, 'tp': 2}), and verify that."
+            f"All {max(world, ranks)} ranks would run in this process, but at most {MOST_RANKS} "
+            f"can. The graphs have the sizes of a cluster of {world}: compile the program on a "
+            "small mesh, such as `wb.virtual_cluster({'dp': 2, 'tp': 2})`, and verify that."
         )
     if ranks != world:
         raise UsageError(
-            f"ranks is {ranks}, but {name} was compiled on a cluster of {world}, whose sizes its "
-            f"graphs hold: give ranks={world}, or compile it on a mesh of {ranks}."
+            f"ranks is {ranks}, but {name} was compiled for a cluster of {world}: give "
+            f"ranks={world}, or compile it on a mesh of {ranks}."
         )

@@ -164,8 +164,8 @@ class WholeRows:
             return ""
         shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
         return (
-            f"The ranks begin with other values of {shown} than {self._whole.name}: give both the "
-            "same, such as by torch.manual_seed in build and before the reference is made."
+            f"The ranks start with other values of {shown} than {self._whole.name}. Call the same "
+            "torch.manual_seed in build and before creating the reference."
         )
 
     def _with_lines(self, sent: Sequence[Sent]) -> tuple[Sent, ...]:
@@ -202,7 +202,7 @@ class WholeRows:
         parts = self._choose_parts(outputs, expected)
         for name in dict.fromkeys([*expected, *outputs]):
             if name not in outputs or name not in expected:
-                who = "the ranks give" if name in outputs else "the reference gives"
+                who = "the ranks return" if name in outputs else "the reference returns"
                 taken.pairs.append(LeafPair(name, None, None, failure=f"only {who} it"))
                 continue
             part = self._judge(name, outputs[name], expected[name], taken, parts.get(name))
@@ -251,8 +251,8 @@ class WholeRows:
             return _ON_MESH
         if part is None:
             why = (
-                f"its sizes {list(value.shape)} are no equal part of {list(whole.shape)}, what "
-                "the reference gives"
+                f"its size {list(value.shape)} is not an equal part of the reference's "
+                f"{list(whole.shape)}"
             )
             taken.pairs.append(LeafPair(name, whole, value, not_checked=why))
             return None
@@ -312,7 +312,7 @@ class WholeRows:
             [(collective.op, collective.reduction, collective.group) for collective in sent]
         )
         if any(other != kinds[0] for other in kinds):
-            return "", "The ranks start different collectives, of which none was changed."
+            return "", "The ranks start different collectives, so no change was tried."
         changes = list(list_changes(sent, self._rank.turns.sizes))
         right = []
         for change in changes[:_MOST_TRIALS]:
@@ -325,13 +325,13 @@ class WholeRows:
                 right.append(say_change(change, sent[change.number]))
         if right:
             if len(right) == 1:
-                return f"One change makes all of it right: {right[0]}.", ""
-            return f"Any one of these makes all of it right: {'; '.join(right)}.", ""
+                return f"One change makes everything right: {right[0]}.", ""
+            return f"Any of these changes makes everything right: {'; '.join(right)}.", ""
         tried = min(len(changes), _MOST_TRIALS)
         return "", (
-            f"No change of one collective makes it right ({tried} of {len(changes)} were tried: "
-            "another reduction, another dimension of the mesh, left out): one is missing, or the "
-            "code between them is wrong."
+            f"No change to a single collective makes it right, so one is missing or the code "
+            f"between them is wrong. Tried: {tried} of {len(changes)} changes (another "
+            "reduction, another mesh dimension, no collective)."
         )
 
 
@@ -356,17 +356,17 @@ def explain_values(
             sums = [_add_up(everyone, group, n, share) for n in range(len(names))]
             if _all_fit(rank, judge, everyone[own], sums):
                 return (
-                    f"The {how} over {dim} of what the ranks give for {shown} is right: the "
-                    "collective that takes it is missing."
+                    f"The {how} of {shown} over {dim} is right, so the collective that computes it "
+                    "is missing."
                 )
     for dim, size in turns.sizes.items():
         for factor, words in ((size, f"{size} times"), (1 / size, f"1/{size} of")):
             parts = [actual / factor for _, _, actual in everyone[own]]
             if size > 1 and _all_fit(rank, judge, everyone[own], parts):
                 return (
-                    f"{shown} {'are' if len(names) > 1 else 'is'} {words} what is right, which "
-                    f"is the size of {dim}: a sum stands where an average is due, or the other "
-                    f"way round.{_say_loss(loss, names)}"
+                    f"{shown} {'are' if len(names) > 1 else 'is'} {words} the right value, and "
+                    f"{dim} has {size} ranks: a sum was taken instead of a mean, or the reverse."
+                    f"{_say_loss(loss, names)}"
                 )
     return ""
 
@@ -377,8 +377,8 @@ def _say_loss(loss: str, names: Sequence[str]) -> str:
         return ""
     other = next(kind for kind in LOSSES if kind != loss)
     return (
-        f" They were held against the {loss} of the losses of the ranks: loss={other!r} is for "
-        "those whose losses are meant so."
+        f" They were compared for the {loss} of the ranks' losses; for their {other}, pass "
+        f"loss={other!r}."
     )
 
 
@@ -483,8 +483,8 @@ class Whole:
         tensors = [*(module.parameters() if module else ()), *tp.TREE_LEAVES.get()((args, kwargs))]
         if any(isinstance(leaf, torch.Tensor) and leaf.is_meta for leaf in tensors):
             raise UsageError(
-                f"The reference {name}, or an input of it, is on meta and has no numbers. Build it "
-                "on the CPU, with the values that build gives the ranks."
+                f"The reference {name}, or one of its inputs, is on meta and has no values. Build "
+                "it on the CPU, with the values that build gives the ranks."
             )
         with keep_random_state():
             before = torch.get_rng_state()
@@ -492,13 +492,13 @@ class Whole:
                 results, weights = _run_whole(reference, module, args, kwargs, grad=grad)
             except (RuntimeError, TypeError, ValueError) as error:
                 raise UsageError(
-                    f"The reference {name} cannot be run on the inputs of this call "
-                    f"({read_first_line(error)}). Those of verify are the unsharded call's."
+                    f"The reference {name} cannot run on the inputs of this call "
+                    f"({read_first_line(error)}). Pass verify the inputs of the unsharded call."
                 ) from error
             if not torch.equal(before, torch.get_rng_state()):
                 raise UsageError(
-                    f"The reference {name} draws random numbers, and ranks draw others. Compare "
-                    "with model.eval(), or leave reference out."
+                    f"The reference {name} draws random numbers, and the ranks draw others. Use "
+                    "model.eval(), or omit reference."
                 )
             exact = _run_in_double(reference, module, args, kwargs, grad=grad)
         return cls(name, results, exact, weights, loss, list_learned(module))

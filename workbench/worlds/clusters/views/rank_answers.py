@@ -41,13 +41,13 @@ def build_ranks(ranks: Ranks) -> Document:
         *(Sentence(words, "muted") for words in others),
         Table("Ranks", _RANKS, rows, ".frame()", is_open=True),
         Table(
-            "Collectives that do not match",
+            "Mismatched collectives",
             ORDER_COLUMNS,
             order,
             ".frame('order')",
             is_open=not rows,
         ),
-        Table("Shards that differ", _SHARDS, shards, ".frame('shards')", is_open=False),
+        Table("Differing shards", _SHARDS, shards, ".frame('shards')", is_open=False),
     ]
     return Document(f"{ranks.name} on {ranks.target}, {sizes}", blocks, summary_bytes=HEAT_BYTES)
 

@@ -43,14 +43,14 @@ def plot(found: Scaling) -> Figure:
         axes.bar(places, busy, color=KERNEL_COLOURS[0], label="kernels, modelled")
         axes.bar(places, waits, bottom=busy, color="#b3261e", label="exposed collectives, modelled")
         axes.set_xticks(list(places), [row.mesh for row in rows])
-        axes.set_ylabel("ms of a step")
+        axes.set_ylabel("step time (ms)")
         memory = axes.twinx()
         held = [(place, row.peak_bytes / 1e9) for place, row in enumerate(rows) if row.peak_bytes]
         where, sizes = [place for place, _ in held], [size for _, size in held]
-        memory.plot(where, sizes, "o", color="#444444", label="peak of a rank, counted")
+        memory.plot(where, sizes, "o", color="#444444", label="peak per rank, counted")
         memory.axhline(found.capacity / 1e9, color="#444444", linestyle="--", linewidth=1.2)
         memory.set_ylim(bottom=0)
-        memory.set_ylabel("GB of a rank (dashed: capacity)")
+        memory.set_ylabel("GB per rank (dashed: capacity)")
         figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)
         axes.set_title(_name(found))
     return figure

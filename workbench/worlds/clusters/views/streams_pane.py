@@ -20,8 +20,8 @@ from workbench.views.wire.codec import convert_row
 from workbench.worlds.clusters.views.messages import CollectiveRow, StreamSpan
 
 _NONE = (
-    "This program has no collectives. Inside `with wb.virtual_cluster({'dp': 64, 'tp': 8}) as "
-    "mesh:` a model that is made parallel is compiled as one rank of a cluster."
+    "This program has no collectives. To compile one rank of a cluster, parallelize a model inside "
+    "`with wb.virtual_cluster({'dp': 64, 'tp': 8}) as mesh:`."
 )
 
 
@@ -55,7 +55,7 @@ def document(report: Report, context: ViewContext) -> Content:
         says = f"{says} Hooks of fully_shard start {by_hooks} of them."
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
-        says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
+        says = f"{says} Hooks around the program start {hooks} with unknown overlap."
     model = _tell_error(own, streams) if own and streams is not None else ""
     blocks = [
         Sentence(says.strip()),
@@ -75,47 +75,46 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
     takes = "takes" if len(rows) == 1 else "take"
     text = f"{plural(len(rows), 'collective')} {takes} {format_us(streams.collectives_us)}"
     if not streams.exposed_us:
-        text += f", all of it beside the kernels: {whole} in all"
+        text += f", fully overlapped; the call takes {whole}"
     else:
         share = format_percent(streams.exposed_us / streams.whole_us)
-        them = "it" if len(rows) == 1 else "them"
-        text += f"; the kernels wait {waits} of {whole} for {them} ({share})"
+        text += f"; {waits} of {whole} are exposed communication ({share})"
     return f"{text}.{_name_most_exposed(rows)}"
 
 
 def _explain_no_streams(rows: Sequence[Collective]) -> str:
     """Why it is not known what runs at a time."""
     if why := next((row.why for row in rows if row.why), None):
-        return f"what they take is not known: {why}"
+        return f"times unknown: {why}"
     if any(row.est_us is None for row in rows):
-        return "how long they take is modelled of GPUs: compile it for one, as with target='h100'"
+        return "times are modelled for GPUs: compile for one, such as target='h100'"
     if any(row.kernel is None for row in rows):
-        return "where the program starts them was not found, and so not what runs beside them"
-    return "the times of the kernels are not known, and so not what waits for them"
+        return "the kernels that start collectives were not found, so overlap is unknown"
+    return "kernel times are unknown, and so is exposed communication"
 
 
 def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     """How far the model was off where it was held against measurements, and where it was not."""
     nodes = max(row.group_nodes or 1 for row in rows)
-    own = f"a collective from {LEAST_CHECKED} on ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
+    own = f"collectives from {LEAST_CHECKED} on ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
     if nodes > MOST_CHECKED_NODES:
-        own = f"collectives of more than {MOST_CHECKED_NODES} nodes held against no measurement"
+        own = f"collectives over more than {MOST_CHECKED_NODES} nodes without a measured error"
     error = streams.kernels_error
-    kernels = "with no measured error" if error is None else f"± {format_percent(error)}"
-    return f"Modelled: {own}; kernels {kernels}. Not in it: {MISSING}."
+    kernels = "without a measured error" if error is None else f"± {format_percent(error)}"
+    return f"Modelled: {own}, kernels {kernels}. Not included: {MISSING}."
 
 
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "data dependency": (
-        "what runs before it makes what it sends",
-        "what runs behind it needs what it brings",
+        "the kernel before it computes its input",
+        "the kernel after it needs its output",
     ),
-    "collective ordering": ("torch keeps collectives in their order",) * 2,
-    "candidate contains_async_collective": ("torch keeps collectives in their order",) * 2,
-    "peak memory": ("the peak of memory would rise",) * 2,
-    "unexposed by runtime estimations": ("torch takes it for hidden",) * 2,
-    "candidate is wait": ("by torch's times more would be waited for",) * 2,
-    "candidate has compute": ("by torch's times more would be waited for",) * 2,
+    "collective ordering": ("torch keeps the order of collectives",) * 2,
+    "candidate contains_async_collective": ("torch keeps the order of collectives",) * 2,
+    "peak memory": ("peak memory would rise",) * 2,
+    "unexposed by runtime estimations": ("torch estimates it as overlapped",) * 2,
+    "candidate is wait": ("torch estimates more exposed time",) * 2,
+    "candidate has compute": ("torch estimates more exposed time",) * 2,
 }
 """How torch's words for what stopped a move begin, for one that went ahead and a wait put off."""
 
@@ -128,7 +127,7 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     """What torch's passes did with the collectives, and what stopped those still waited for."""
     lost = next((row for row in report.capabilities if row.name == PASSES), None)
     if lost is not None and not lost.available:
-        return f"What torch's passes did with them was not recorded: {lost.reason}."
+        return f"The actions of torch's passes were not recorded: {lost.reason}."
     sentences = []
     if merged := [row for row in rows if row.merged_from]:
         parts = sum(len(row.merged_from) for row in merged)
@@ -142,9 +141,9 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
         )
         limits.pop("", None)
         words = "; ".join(f"{count} × {limit}" for limit, count in limits.most_common(3))
-        which = "" if any(row.exposed_us is None for row in left) else "of those waited for, "
-        sentences.append(f"Torch's passes moved {moved} of {len(tried)}")
-        sentences[-1] += f"; {which}what stopped them: {words}." if words else "."
+        which = "" if any(row.exposed_us is None for row in left) else " of exposed ones"
+        sentences.append(f"Torch's passes moved {moved} of {len(tried)}.")
+        sentences[-1] += f" Limits{which}: {words}." if words else ""
     unfused = Counter(
         _read_move(text)[2] for row in rows for text in row.moves if text.startswith(_ASYNC)
     )
@@ -154,7 +153,7 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     if expected and len(expected) == len(estimates) == len(rows):
         times = format_us(sum(estimates)), format_us(sum(expected))
         sentences.append(
-            f"By torch's own times they take {times[0]}, and {times[1]} is waited for."
+            f"By torch's own estimates, they take {times[0]}, with {times[1]} exposed."
         )
     return " ".join(sentences)
 
@@ -164,11 +163,8 @@ def _tell_fused(report: Report) -> str:
     count = sum(_FUSED in kernel.name for kernel in report.kernels)
     if not count:
         return ""
-    holds = "holds a collective" if count == 1 else "hold collectives"
-    return (
-        f"{plural(count, 'kernel')} of async TP {holds} that it fused with products: what is sent "
-        "in there has no row here, and its time is in none of these."
-    )
+    hold = "holds a fused collective" if count == 1 else "hold fused collectives"
+    return f"{plural(count, 'async TP kernel')} {hold}, without a row or a time here."
 
 
 def _read_move(text: str) -> tuple[str, int, str]:
@@ -210,7 +206,7 @@ def _name_most_exposed(rows: Sequence[Collective]) -> str:
     waits = format_us(sum(row.exposed_us or 0.0 for row in own))
     many = f"{len(own)} × " if len(own) > 1 else ""
     size = "" if sent is None else f" of {format_bytes(sent)}"
-    return f" Most: {waits} for {many}{op}{size} over {group}."
+    return f" Most exposed: {waits} for {many}{op}{size} over {group}."
 
 
 def _name_group(row: Collective) -> str:

@@ -85,7 +85,7 @@ def describe_kind(value: Any) -> str:
     """Type and sizes of a tensor, the type of anything else."""
     if not isinstance(value, torch.Tensor):
         return f"of type {type(value).__name__}"
-    where = " on meta, without numbers" if value.is_meta else ""
+    where = " on meta, without values" if value.is_meta else ""
     return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}"
 
 
@@ -353,11 +353,11 @@ class Place:
         """What stands for the code of the user that it is about; "" for other nodes."""
         node = self.graph.nodes[self.node]
         if isinstance(node.target, UsersReference):
-            return "beside its reference"
+            return "compared with its reference"
         source = self.graph.nodes.get(getattr(node.args[0], "name", "")) if node.args else None
         if source is None or not isinstance(source.target, UsersLaunch):
             return ""
-        return f"its argument {node.args[1]} beside its reference"
+        return f"its argument {node.args[1]} compared with its reference"
 
     def compute(self, precision: Precision) -> Any:
         """The value by eager's nodes in one precision; raises `CannotCompute`."""
@@ -423,7 +423,7 @@ def compare_value(place: Place, got: Any) -> Deviation | None:
         exact, late = place.compute(Precision.WIDE), place.compute(Precision.UPCAST)
     except CannotCompute as error:
         apart = measure_apart(got, eager)
-        why = f"no value in float64 ({error})"
+        why = f"no float64 value ({error})"
         return place.row(
             Cause(UNKNOWN, why),
             elements=apart.elements,

@@ -81,7 +81,7 @@ _TOP = 5
 _MUCH = 64.0  # times eager's rounding: more is none any more
 _NOTHING = 2.0**-24
 """Of eager's value: float64 rounds 29 bits below float32, which leaves so little of a 0."""
-DRAWN = "the call draws random numbers, other ones each time"
+DRAWN = "the call draws different random numbers each time"
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def compute_ends(
                 for moved in (list_noisy(inputs()) if with_noise else ())
             ]
     except CannotCompute as error:
-        return replace(ends, why=f"no value in float64 ({error})")
+        return replace(ends, why=f"no float64 value ({error})")
     return replace(ends, exact=tp.TREE_LEAVES.get()(exact), noisy=noisy)
 
 
@@ -205,7 +205,7 @@ def compute_written(
         ]
         noisy = [_leave(captured, moved, Precision.SAME, places) for moved in list_noisy(before)]
     except CannotCompute as error:
-        return Ends((), (), why=f"what the call leaves in its inputs: {error}")
+        return Ends((), (), why=f"inputs that the call writes to: {error}")
     exact: dict[str, Any] = {}
     # what an operator of higher order writes inside is not seen in float64
     if any(map(is_in_place, captured.graph.nodes)):
@@ -245,11 +245,11 @@ def list_unlike(ends: Ends) -> Iterator[str]:
     """Which outputs are not what eager gives, by their number, sizes and types, in sentences."""
     count, got = len(ends.eager), len(ends.program)
     if count != got:
-        yield f"The program returns {plural(got, 'value')} where eager returns {count}."
+        yield f"The program returns {plural(got, 'value')}; eager returns {count}."
     for number, pair in enumerate(zip(ends.eager, ends.program, strict=False)):
         if any(isinstance(one, torch.Tensor) for one in pair) and not is_comparable(*pair):
             eager, own = map(describe_kind, pair)
-            yield f"{ends.name(number).capitalize()} is {own} where eager gives {eager}."
+            yield f"{ends.name(number).capitalize()} is {own}; eager's is {eager}."
 
 
 def list_outputs(ends: Ends, logits: Collection[int] = frozenset()) -> Iterator[NumericsOutput]:
@@ -385,7 +385,7 @@ def list_stages(
         outputs = _run_aten(graph, aten_inputs(), ends)
         note = outputs if isinstance(outputs, str) else ends.why
         if is_training and title == "passes" and not note:
-            note = "its outputs are those before the post-grad passes"
+            note = "outputs taken before the post-grad passes"
         yield _stage_row(title, ends, () if isinstance(outputs, str) else outputs, own[title], note)
     yield _stage_row("kernels", ends, ends.program, own["kernels"], ends.why)
 
@@ -401,7 +401,7 @@ def _run_aten(graph: StageGraph, inputs: Mapping[str, Any], ends: Ends) -> Seque
     outputs = results[max(0, len(results) - len(ends.eager)) :]
     pairs = zip(ends.eager, outputs, strict=False)
     if len(outputs) < len(ends.eager) or not all(_is_alike(a, b) for a, b in pairs):
-        return "its outputs are not those of the call, one by one"
+        return "its outputs do not match the call's one to one"
     return outputs
 
 
@@ -465,17 +465,17 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
             walked = walk_stages(stages, program.inputs(), program.aten_inputs(), tell)
         except CannotCompute as error:
             raise UsageError(
-                f"The captured graph cannot be run node by node, so that there is nothing to "
-                f"compare with: {error}. wb.verify compares the whole call."
+                f"The captured graph cannot run node by node: {error}. Use wb.verify to compare "
+                "the whole call."
             ) from error
     walks: list[StageWalk | KernelWalk] = [walked]
     if stages.backward is not None:
-        with step(progress, "decompositions and passes of the backward"):
+        with step(progress, "decompositions and passes of the backward pass"):
             walks.append(_walk_backward(program, tell))
     returned = []
     for part in filter(None, (program, program.backward)):
         kernel_walk = part.start_walk(partial(tell_count, progress, thing="kernel"))
-        with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
+        with step(progress, "kernels" + " of the backward pass" * part.stages.is_backward):
             returned.append(part.walk_kernels(kernel_walk))
         walks.append(kernel_walk)
     with step(progress, "outputs"):
@@ -509,7 +509,7 @@ def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
     try:
         eager = Chain(stages.captured, Precision.SAME).outputs(program.inputs())
     except CannotCompute as error:
-        raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
+        raise UsageError(f"The captured graph cannot run node by node: {error}.") from error
     ends = compute_ends(stages, program.inputs, eager, outputs)
     rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
     output_rows = tuple(list_outputs(ends, find_logits(stages.captured)))
@@ -527,7 +527,7 @@ def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> St
     try:
         return walk_gradients(program.stages, program.joint_inputs(), tell)
     except CannotCompute as error:
-        return StageWalk(not_compared=[f"the decompositions and passes of the backward: {error}"])
+        return StageWalk(not_compared=[f"decompositions and passes of the backward pass: {error}"])
 
 
 def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:

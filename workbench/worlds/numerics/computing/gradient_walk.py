@@ -113,11 +113,11 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
         inputs = {source: known[source] for source in reads if source in known}
         mask = _find_mask(stages, joint, origin) if origin in drawn else ""
         if not sources or origin not in captured.nodes:
-            lost.append(f"the gradient of {origin}: it is not known what it is computed from")
+            lost.append(f"the gradient of {origin}: its inputs are unknown")
         elif mask is None:
-            lost.append(f"the gradient of {origin}: it draws random numbers, other than a mask")
+            lost.append(f"the gradient of {origin}: it draws random numbers that are not a mask")
         elif len(inputs) < len(reads):
-            lost.append(f"the gradient of {origin}: an input of it is not known")
+            lost.append(f"the gradient of {origin}: one of its inputs is unknown")
         else:
             place = captured.position[origin]
             before = {node for name, node in known.items() if captured.position[name] < place}
@@ -305,7 +305,7 @@ def _check_gradient(
             if one.shape == wide.shape
         ]
         if not fits:
-            raise CannotCompute(f"{end}: autograd gives {step.node.name} none of its shape")
+            raise CannotCompute(f"{end}: no gradient by autograd has the shape of {step.node.name}")
         # of several inputs or outputs of one shape it is the nearest: a wrong one is far from all
         _, number, order = min(fits, key=lambda fit: fit[0])
         before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=order, number=number)
@@ -334,7 +334,7 @@ def differentiate_graph(
         results = tp.TREE_LEAVES.get()(Learning(captured, precision).outputs(values))
         outputs = [o for o in results if isinstance(o, torch.Tensor) and o.requires_grad]
         if len(outputs) != len(tangents):
-            raise CannotCompute("the outputs with a gradient are others than those of the step")
+            raise CannotCompute("outputs that require gradients do not match the step's")
         pairs = zip(outputs, tangents, strict=True)
         try:
             return list(

@@ -229,11 +229,11 @@ class HostProgram:
                         compute_gradients(output, learned or {})
                     except RuntimeError as error:
                         raise UsageError(
-                            f"The backward of the call cannot be run: {read_first_line(error)}"
+                            f"The backward pass of the call cannot run: {read_first_line(error)}"
                         ) from error
         if len(seen.programs) < 1 + (self.stages.backward is not None):
             raise UsageError(
-                "The call ran no generated program in Python, so that no kernel can be looked at: "
+                "The call ran no generated Python program, so its kernels cannot be checked: "
                 "compile with backend='inductor' and without cpp_wrapper."
             )
         self.seen = seen

@@ -30,7 +30,7 @@ from workbench.worlds.numerics.computing.users_launches import UsersLaunch
 _SCRIPT = Template('''"""$title
 
 $what
-Run it: python $file. Its inputs lie beside it, in $data: those of the call that was looked at.
+Run it with python $file. $data has its inputs, from the checked call.
 $how
 """
 
@@ -51,7 +51,7 @@ $exact
 $build
 
 def moved(value):
-    """An argument in memory of the device, which lies there as it did."""
+    """Copy an argument to the device, with the same strides."""
     if not isinstance(value, torch.Tensor) or not value.numel():
         return value
     reach = sum((size - 1) * step for size, step in zip(value.shape, value.stride()))
@@ -59,8 +59,8 @@ def moved(value):
     return whole.to(DEVICE).as_strided(value.shape, value.stride())
 
 
-def roundings(value, exact, dtype):
-    """The largest error, in roundings of the type at the scale of the tensor."""
+def error_in_eps(value, exact, dtype):
+    """Return the largest error, in eps of the dtype at the scale of the tensor."""
     eps = torch.finfo(dtype).eps if dtype.is_floating_point else 1.0
     gap = float((value.double() - exact.double()).abs().max())
     return gap and gap / eps / float(exact.double().abs().max())
@@ -78,14 +78,14 @@ for (node, place, recorded), one, true in zip(given["written"], eager, exact):
     value = args[place].cpu().reshape(one.shape)
     differ = float((value != one).double().mean())
     print(
-        f"{node}: as recorded {torch.equal(value, recorded.reshape(one.shape))}, "
-        f"differs from eager in {differ:.1%}, off by {roundings(value, true, one.dtype):.2g} eps, "
-        f"eager by {roundings(one, true, one.dtype):.2g} eps"
+        f"{node}: as recorded {torch.equal(value, recorded.reshape(one.shape))}, differs from "
+        f"eager in {differ:.1%}, error {error_in_eps(value, true, one.dtype):.2g} eps, eager's "
+        f"{error_in_eps(one, true, one.dtype):.2g} eps"
     )
 ''')
 _BUILD_CPP = Template('''
 def build():
-    """The kernel as Inductor builds it."""
+    """Build the kernel as Inductor does."""
     from torch._inductor.async_compile import AsyncCompile
 
     async_compile = AsyncCompile()
@@ -100,8 +100,8 @@ if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # which Triton reads when it is imported
 """
 _HOW_ON_A_GPU = (
-    "On a machine with a GPU it runs there; else on the CPU, in Triton's interpreter as the\n"
-    "package aot-workbench has it. What was recorded is from the interpreter."
+    "It runs on the GPU if there is one, otherwise on the CPU, in aot-workbench's version of\n"
+    "Triton's interpreter. The recorded values are from the interpreter."
 )
 
 
@@ -137,13 +137,13 @@ class IsolatedKernel:
             node = self.graph.nodes[name]
             if isinstance(node.target, UsersLaunch):
                 raise UsageError(
-                    f"{self.kernel.id} is {node.target.name}, a Triton kernel of yours: it has no "
-                    "nodes that could stand alone."
+                    f"{self.kernel.id} is your Triton kernel {node.target.name}: it has no nodes "
+                    "to isolate."
                 )
             if node.op != "call_function" or isinstance(node.target, HigherOrderRef):
                 raise UsageError(
-                    f"{self.kernel.id} contains {name}, which is no plain operator: its nodes "
-                    "cannot stand alone."
+                    f"{self.kernel.id} contains {name}, which is not a plain operator: its nodes "
+                    "cannot be isolated."
                 )
             args = filled(node.args, nodes, precision.leaf)
             kwargs = filled(node.kwargs, nodes, precision.leaf)
@@ -222,7 +222,7 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
 
     program.walk_kernels(observe, before)
     if not done.values:
-        raise UsageError(f"{kernel.id} leaves no value of a node: there is nothing to look at.")
+        raise UsageError(f"{kernel.id} writes no node's value, so it cannot be checked.")
     return done
 
 
@@ -254,8 +254,8 @@ def write_repro(
     kernel, data = part.kernel, path.with_suffix(".pt")
     if not kernel.is_generated or not part.definition:
         raise UsageError(
-            f"{kernel.id} ({kernel.name}) is a call of a library, which has no source of its own: "
-            "take .subgraph() of it."
+            f"{kernel.id} ({kernel.name}) is a library call without generated source: use "
+            ".subgraph()."
         )
     written = [
         (node, place, part.values[node])
@@ -264,8 +264,8 @@ def write_repro(
     ]
     if not written:
         raise UsageError(
-            f"What {kernel.id} ({kernel.name}) leaves lies in none of its arguments, so that a "
-            "script could not look at it: take .subgraph() of it."
+            f"{kernel.id} ({kernel.name}) writes to none of its arguments, so a script cannot "
+            "check it: use .subgraph()."
         )
     part.values = {node: value for node, _, value in written}
     texts = {
@@ -320,8 +320,8 @@ def _write_function(part: IsolatedKernel, name: str, precision: Precision) -> st
     for node in module.graph.nodes:
         if getattr(node.target, "__module__", "").startswith("workbench."):
             raise UsageError(
-                f"{part.kernel.id} contains {node.name}, which this package computes in place of "
-                "torch, as random numbers are: no script can run it alone. Take .subgraph() of it."
+                f"{part.kernel.id} contains {node.name}, which aot-workbench computes instead of "
+                "torch (such as random numbers): a script cannot run it alone. Use .subgraph()."
             )
     lines = module.code.strip().replace("def forward(self, ", f"def {name}(").split("\n")
     kept = [line for line in lines if line.strip() and not line.startswith(("import", "from"))]

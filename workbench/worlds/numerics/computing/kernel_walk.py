@@ -120,7 +120,7 @@ class KernelWalk:
         leaves = lowered.find_leaves(node, known)
         lacking = [leaf for leaf in leaves if leaf not in known]
         if lacking:
-            self.not_compared.append(f"{kernel.id} {node}: {lacking[0]} is not known")
+            self.not_compared.append(f"{kernel.id} {node}: {lacking[0]} is unknown")
             return
         own = select_known(lowered, node, {leaf: known[leaf] for leaf in leaves})
         is_library = not kernel.is_generated

@@ -71,7 +71,7 @@ _TYPES = {
     "bf16": torch.bfloat16,
 }
 """Types of Triton; of a kernel that was compiled for another one there is no other form."""
-_LIBRARY = "a library of the GPU computes it; here torch did, whose numbers are not the library's"
+_LIBRARY = "a GPU library call, replaced here by torch's, whose values may differ"
 
 
 @dataclass
@@ -115,12 +115,13 @@ class GpuProgram(HostProgram):
                 self._made.run(args, kwargs, finish, None if walk is None else self._tell(walk))
         except KernelFailed as failure:
             raise UsageError(
-                f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
+                f"{failure.kernel} {failure}, so no values can be compared. Run wb.verify for "
+                "details."
             ) from failure
         seen = ObservedCall(self._made.inputs, self._made.outputs, self._made.written)
         seen.programs = [ProgramCall({}, inputs) for inputs in self._made.given]
         if len(seen.programs) < 1 + (self.stages.backward is not None):
-            raise UsageError("No backward ran: nothing in the call needs a gradient.")
+            raise UsageError("No backward pass ran: nothing in the call needs a gradient.")
         self.seen = seen
 
     def running_users_code(self, *, is_program: bool = False) -> AbstractContextManager[None]:
@@ -152,20 +153,19 @@ class GpuProgram(HostProgram):
     def notes(self) -> tuple[str, ...]:
         """What stood in for the GPU, in sentences."""
         title = self.compiled.gpu.title
-        parts = [f"For {title}, which is not here: its Triton kernels ran in Triton's interpreter"]
+        parts = [f"The Triton kernels for {title} ran in Triton's interpreter"]
         if self.unchecked:
             names = ", ".join(dict.fromkeys(kernel.name for kernel in self.unchecked))
             calls = plural(len(self.unchecked), "library call")
-            parts.append(f", and torch on this machine computed {calls} ({names})")
+            parts.append(f", and torch computed {calls} here ({names})")
             parts.append(
-                ", with factors rounded to TF32, as the record allows it"
+                ", with inputs rounded to TF32 as in the report"
                 if self.products.rounds_library
-                else ", whose own rounding is not checked"
+                else "; the rounding of the GPU library is not checked"
             )
         lacking = tuple(dict.fromkeys(self._list_unreferenced(self.stages.lowered.nodes)))
         if lacking:
-            why = explain_no_reference(lacking)
-            parts.append(f". {why}, and was not checked: references= takes one")
+            parts.append(f". Not checked: {explain_no_reference(lacking)}. Give one in references=")
         return tuple(filter(None, ("".join(parts) + ".", self._say_native())))
 
     def _say_native(self) -> str:
@@ -179,8 +179,8 @@ class GpuProgram(HostProgram):
         }
         listed = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
         return listed and (
-            f"On that GPU eager itself computes {listed} by a kernel in that language, where this "
-            "comparison has torch's for the CPU."
+            f"On that GPU, eager runs its own kernels for {listed}; this comparison uses torch's "
+            "for the CPU."
         )
 
     def call_observed(
@@ -294,7 +294,7 @@ def open_gpu_program(
     Raises `UsageError` for one whose program was not kept, `StagesMissing` as `read_stages` does.
     """
     if isinstance(compiled.program, NoProgram):
-        raise UsageError(f"The generated program cannot be run here: {compiled.program.reason}")
+        raise UsageError(f"The generated program cannot run here: {compiled.program.reason}")
     graphs = {id: pickle.loads(graph) for id, graph in compiled.program.stages.items()}
     code = UsersCode(read_references(references or {}, graphs), name_written(graphs))
     stages = read_stages(compiled.report, graphs, code)

@@ -211,7 +211,7 @@ def read_stages(
     }
     stages = _read_direction(report, graphs, is_backward=False)
     if stages is None:
-        raise StagesMissing("the record has no generated program in Python")
+        raise StagesMissing("the report has no generated Python program")
     if JOINT in stages.by_stage:
         stages = replace(stages, backward=_read_direction(report, graphs, is_backward=True))
     return stages
@@ -243,7 +243,7 @@ def _read_direction(
             by_stage.setdefault(row.stage, graph)
     for needed in (CAPTURED, LOWERED):
         if needed not in by_stage:
-            raise StagesMissing(f"the graph of the stage {needed} was not recorded")
+            raise StagesMissing(f"the graph of stage {needed} was not recorded")
     pairs, groups = _pair_with_aten(report, by_stage)
     _cover_launches(by_stage, groups)
     source = report.texts[wrapper.text]

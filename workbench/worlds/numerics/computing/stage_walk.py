@@ -115,7 +115,9 @@ def run_checks(
                 tell(place, len(graph.nodes))
                 late = sorted(n for n in check.needs if _versions(held[n]) != versions[n])
                 if late:
-                    result.not_compared.append(f"{node.name}: {late[0]} was changed in place since")
+                    result.not_compared.append(
+                        f"{node.name}: {late[0]} has been modified in place since"
+                    )
                     continue
                 try:
                     row = check.run(held)
@@ -197,7 +199,7 @@ class Checks:
         for leaf in graph.find_leaves(node, by_name.keys() - {node}):
             is_input = leaf in self._later_inputs and not of_captured
             if not is_input and leaf not in by_name:
-                raise CannotCompute(f"{node}: {leaf} is not known")
+                raise CannotCompute(f"{node}: {leaf} is unknown")
             values[leaf] = self._later_inputs[leaf] if is_input else held[by_name[leaf]]
         return select_known(graph, node, values)
 

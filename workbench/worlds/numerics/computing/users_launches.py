@@ -38,7 +38,7 @@ Launch = Callable[[str, tuple[int, int, int], Mapping[str, Any]], None]
 
 
 def _refuse_launch(name: str, grid: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
-    raise NotImplementedError(f"nothing runs {name} here")
+    raise NotImplementedError(f"{name} cannot run here")
 
 
 @dataclass
@@ -161,7 +161,7 @@ def apply_reference(
         value = {written[0]: value}
     if not isinstance(value, Mapping) or {*value} != {*written}:
         raise UsageError(
-            f"The reference of {name} gives a {type(value).__name__}: expected "
+            f"The reference of {name} returns a {type(value).__name__}: expected "
             + ("the tensor" if len(written) == 1 else "a dict with the tensors")
             + f" that the kernel writes ({', '.join(written)})."
         )
@@ -170,8 +170,8 @@ def apply_reference(
         if not isinstance(own, torch.Tensor) or own.shape != original.shape:
             got = list(own.shape) if isinstance(own, torch.Tensor) else type(own).__name__
             raise UsageError(
-                f"The reference of {name} gives {got} for {parameter}, where the kernel writes to "
-                f"a tensor of {list(original.shape)}."
+                f"The reference of {name} returns {got} for {parameter}: expected a tensor of "
+                f"{list(original.shape)}, as in the kernel's argument."
             )
     return {parameter: value[parameter].to(given[parameter].dtype) for parameter in written}
 
@@ -205,9 +205,8 @@ class BoundGraph(CapturedGraph):
 
 def explain_no_reference(names: tuple[str, ...]) -> str:
     """Why kernels of the user are not checked."""
-    one = f"{', '.join(names)} is a Triton kernel of yours" if len(names) == 1 else ""
-    many = f"{', '.join(names)} are Triton kernels of yours" if len(names) > 1 else ""
-    return f"{one or many} without a reference"
+    kernels = "kernel" if len(names) == 1 else "kernels"
+    return f"your Triton {kernels} {', '.join(names)} without a reference"
 
 
 def name_wanted(reference: Callable[..., Any], known: Mapping[str, Any]) -> tuple[str, ...]:
@@ -231,8 +230,8 @@ def name_wanted(reference: Callable[..., Any], known: Mapping[str, Any]) -> tupl
         shown = getattr(reference, "__name__", type(reference).__name__)
         what = f"asks for {', '.join(lacking)}" if lacking else "has no named parameters"
         raise UsageError(
-            f"The reference {shown} {what}: its parameters are to be named as those of the kernel, "
-            f"of which it may take some ({', '.join(known)})."
+            f"The reference {shown} {what}: name its parameters after any of the kernel's "
+            f"({', '.join(known)})."
         )
     return tuple(name for name in names if name in known)
 
@@ -256,7 +255,7 @@ def read_references(
         if name not in known:
             have = f"It has {', '.join(sorted(known))}" if known else "It has none"
             raise UsageError(
-                f"references names {name}, but the call has no kernel or operator of yours of that "
+                f"references has {name}, but the call has no kernel or operator of yours with that "
                 f"name. {have}.{suggest(name, known)}"
             )
         by_name[name] = reference

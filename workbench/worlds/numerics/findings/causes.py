@@ -186,31 +186,31 @@ def classify(found: Measured) -> Cause:
         return Cause(SOMETHING_ELSE, "other than 0 where eager and float64 give 0")
     if found.both_lost:
         lost = plural(found.both_lost, "element")
-        return Cause(UNKNOWN, f"in {lost} float64 is another kind of number than either gives")
+        return Cause(UNKNOWN, f"NaN, infinite or finite in {lost}, unlike float64, in both")
     cause = guess_rounding(found.operators, found.low, is_library=found.is_library)
     if found.eager_lost:
         lost = plural(found.eager_lost, "element")
-        return replace(cause, detail=f"{cause.detail}; eager alone overflows in {lost}")
+        return replace(cause, detail=f"{cause.detail}; only eager overflows in {lost}")
     return cause
 
 
 def _name_lost(measured: Measured) -> Cause:
     """The cause where the program has NaN, infinity or a number, and eager what float64 has."""
     lost = plural(measured.own_lost, "element")
-    detail = f"NaN, infinite or finite in {lost} where eager and float64 are not"
+    detail = f"NaN, infinite or finite in {lost}, unlike eager and float64"
     if measured.noise == inf:  # at the edge of what the type holds rounding may decide it
-        return Cause(UNKNOWN, f"{detail}; noise on the inputs changes it, too")
+        return Cause(UNKNOWN, f"{detail}; input noise changes it, too")
     return Cause(SOMETHING_ELSE, detail)
 
 
 def _name_tf32(measured: Measured) -> Cause:
     names = ", ".join(name.split(".")[1] for name in measured.products)
-    how = "a library rounds" if measured.is_library else "the kernel cuts"
+    how = "a library rounds" if measured.is_library else "the kernel truncates"
     is_convolution = any("convolution" in name for name in measured.products)
     switch = f"; torch.backends.cudnn.allow_tf32 = False changes {names}" if is_convolution else ""
     return Cause(
         TF32,
-        f"{how} the factors of {names} to 10 bits{switch}",
+        f"{how} the inputs of {names} to 10 mantissa bits{switch}",
         NO_OPTION if is_convolution else FULL_PRODUCTS,
     )
 
@@ -230,14 +230,14 @@ def guess_rounding(
 ) -> Cause:
     """What rounding in a part of these operators comes from, by what they are."""
     names = tuple(operators)
-    more = f"; in part casts elided by fusion: {describe_elided(low)}" if low else ""
+    more = f"; partly casts elided by fusion, {describe_elided(low)}" if low else ""
     option = EMULATE if low else NO_OPTION
     if reducing := name_first(names, _REDUCES):
         whose = "a library call" if is_library else "the kernel"
-        return Cause(REDUCTION, f"{reducing} of {whose}{more}", option)
+        return Cause(REDUCTION, f"{reducing} in {whose}{more}", option)
     if function := name_first(names, _FUNCTIONS):
-        return Cause(FUNCTION, f"{function} by the vector library{more}", option)
-    return Cause(ROUNDING, f"another order of operations, or multiply-add in one{more}", option)
+        return Cause(FUNCTION, f"{function} from the vector library{more}", option)
+    return Cause(ROUNDING, f"another order of operations, or fused multiply-adds{more}", option)
 
 
 def describe_elided(low: tuple[str, ...]) -> str:

@@ -53,23 +53,23 @@ class Answer:
         if self.unlike:
             return " ".join(self.unlike)
         if not self.outputs:
-            return "The outputs were not compared as a whole; each part was, by its own inputs."
+            return "The outputs were not compared, only each part with its own inputs."
         if all(not row.differ for row in self.outputs):
-            return "Equal to eager bit for bit."
+            return "Bitwise equal to eager."
         if not rows:
             vanishing = [row for row in self.outputs if row.vanishes]
             return (
                 self._say_zero(vanishing)
                 if vanishing
-                else ("How far the outputs are from float64 was not computed.")
+                else "The error of the outputs against float64 was not computed."
             )
         worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
         own, eager = worst.own_off or 0.0, worst.eager_off or 0.0
         why = self._say_reason() if self.first is None else ""
         if worst.dtype in ("float64", "complex128") and not eager:
             return (
-                f"It departs from eager by {format_off(own)}{why}. Eager computes in float64 "
-                "itself: nothing here judges which of the two is nearer to the truth."
+                f"It differs from eager by {format_off(own)}{why}. Eager computes in float64 "
+                "itself, so neither of the two is known to be more accurate."
             )
         which = "Nearer to float64 than eager"
         if own <= eager * ALIKE and eager <= own * ALIKE:
@@ -87,9 +87,8 @@ class Answer:
         row = rows[0]
         which = plural(len(rows), "output") if len(rows) > 1 else f"the {row.output}"
         return (
-            f"Float64 gives 0, but for its own rounding, for {which}, so that there is no scale to "
-            "count roundings at: "
-            f"eager is off by {number_text(row.eager_from_zero, 'difference')}, the program by "
+            f"Float64 gives 0 for {which}, up to rounding, so an error in eps has no scale. "
+            f"Largest values: eager {number_text(row.eager_from_zero, 'difference')}, the program "
             f"{number_text(row.own_from_zero, 'difference')}."
         )
 
@@ -103,7 +102,7 @@ class Answer:
         furthest = self.most
         if furthest is None:
             return ""
-        return f": most at {furthest.kernel}, {furthest.node}, by {furthest.cause}"
+        return f": largest at {furthest.kernel}, {furthest.node} ({furthest.cause})"
 
     def say_first(self) -> str:
         """What departs first, and is no rounding; "" without such a row."""
@@ -113,14 +112,14 @@ class Answer:
         place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
         if row.cause == RANDOM:
             return (
-                f"Random numbers are drawn differently at {place}: what depends on them cannot be "
-                f"compared with eager, and {row.option} draws as eager does."
+                f"Random numbers are drawn differently at {place}, so values that depend on them "
+                f"cannot be compared. {row.option} draws as eager does."
             )
         who = f"{row.kernel} ({row.part})" if row.kernel else f"The {row.part}"
         if row.stage == "decompositions":
             who = f"The decomposition of {'the ' * row.part.startswith(GRADIENT)}{row.part}"
         more = f": {row.detail}" if row.detail else ""
-        text = f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
+        text = f"{who} {row.cause} at {place}, with an error of {format_off(row.own_off)}{more}."
         lowered = describe_lowerings(row)
         return f"{text} {lowered}" if lowered else text
 
@@ -130,24 +129,22 @@ class Answer:
         if not rows:
             return ""
         row = rows[0]
-        largest, five = (count or "none" for count in (row.arg_max, row.top5))
         noise = ""
         if row.noise_arg_max is not None and row.noise_kl is not None:
             counts = f"{row.noise_arg_max} and {row.noise_top5}"
             divergence = number_text(row.noise_kl, "difference")
-            noise = f"; noise of one unit in the last place: {counts}, {divergence}"
+            noise = f" (with one ULP of input noise {counts}, {divergence})"
         return (
-            f"Of {plural(row.rows or 0, 'position')} {largest} "
-            f"{'has' if row.arg_max in (0, 1) else 'have'} another largest value, {five} other "
-            f"five largest, and the mean divergence is {number_text(row.kl, 'difference')} nats"
-            f"{noise}."
+            f"The argmax changes at {row.arg_max or 0} of {plural(row.rows or 0, 'position')}, the "
+            f"top-5 set at {row.top5 or 0}. The mean KL divergence is "
+            f"{number_text(row.kl, 'difference')} nats{noise}."
         )
 
     def _say_unknown(self) -> str:
         lost = len(self.not_compared) + sum(row.cause == UNKNOWN for row in self.deviations)
         if not lost:
             return ""
-        return f"Not checked: {plural(lost, 'value')} of {lost + self.compared}."
+        return f"Not checked: {lost} of {plural(lost + self.compared, 'value')}."
 
 
 def describe_lowerings(row: Deviation) -> str:
@@ -156,13 +153,11 @@ def describe_lowerings(row: Deviation) -> str:
         return ""
     lowerings = [text.partition(" by ") for text in row.lowerings]
     if len(lowerings) == 1:
-        return (
-            f"It is there after the lowering of {lowerings[0][0]} by {lowerings[0][2]}, not before."
-        )
+        return f"It first appears when {lowerings[0][2]} lowers {lowerings[0][0]}."
     names = ", ".join(operator for operator, _, _ in lowerings[:_MOST_NAMED])
     if len(lowerings) > _MOST_NAMED:
         names += f" and {len(lowerings) - _MOST_NAMED} more operators"
-    return f"It is there after the lowering of {names} to one kernel, not before."
+    return f"It first appears when {names} are lowered to one kernel."
 
 
 def is_no_rounding(row: Deviation) -> bool:

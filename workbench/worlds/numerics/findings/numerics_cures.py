@@ -29,19 +29,18 @@ UNCONTRACTED = "cpp.enable_floating_point_contract_flag='off'"
 UNFUSED = "unfused"
 _STRICT = "numerics={!r}"
 _TEXTS = {
-    EMULATE: "Round to 16 bits wherever eager does: the program then agrees with eager more "
-    "closely, which is not the same as with float64.",
-    FULL_PRODUCTS: "Multiply float32 in full, without the units for TF32: the same kernels, at the "
-    "rate of float32.",
+    EMULATE: "Round to fp16/bf16 wherever eager does. This brings the program closer to eager, not "
+    "necessarily to float64.",
+    FULL_PRODUCTS: "Compute float32 matmuls in full precision, without TF32: the same kernels, at "
+    "the float32 rate.",
     FALLBACK_RANDOM: "Draw random numbers as eager does: by a library call, which is not fused.",
-    UNCONTRACTED: "Round between a product and a sum in C++ kernels, as eager does: the compiler "
-    "makes no multiply-add of them.",
+    UNCONTRACTED: "Round between multiply and add in C++ kernels, as eager does: no fused "
+    "multiply-adds.",
     _STRICT.format("strict_pointwise"): "Round pointwise operators as eager does: torch's own "
     "setting for casts, divisions and functions.",
-    _STRICT.format("strict_reduction"): "Add in the order of eager's reductions, where torch has "
-    "that order.",
-    _STRICT.format("strict"): "Round as eager does wherever torch has a way to: pointwise "
-    "operators and reductions.",
+    _STRICT.format("strict_reduction"): "Reduce in eager's order, where torch supports it.",
+    _STRICT.format("strict"): "Round as eager does wherever torch can: pointwise operators and "
+    "reductions.",
 }
 _OF_STRICT = {
     "strict_pointwise": {ELIDED, FUNCTION, ROUNDING},
@@ -133,7 +132,7 @@ def list_cures(
             kind="option",
             text=describe_option(option),
             sure="possible",
-            source="the cause of the deviation; measured when it is tried",
+            source="inferred from the cause; measured when tried",
             kernels=tuple(kernels),
             settings=(read_option(option),),
             changes_numbers=True,
@@ -149,38 +148,38 @@ def _name_kernels(rows: Iterable[Deviation]) -> tuple[str, ...]:
 
 def describe_effect(cure: NumericsCure) -> str:
     """What an option removes, counted on the numbers of the call."""
-    left = f"{plural(cure.deviations_after, 'deviation')} in place of {cure.deviations}"
+    left = f"{plural(cure.deviations_after, 'differing value')} instead of {cure.deviations}"
     parts = [left]
     if cure.differ is not None and cure.differ_after is not None:
         before, after = (number_text(x, "percent") for x in (cure.differ, cure.differ_after))
-        parts.append(f"{after} of the outputs differ from eager in place of {before}")
+        parts.append(f"{after} of the output elements differ from eager instead of {before}")
     if cure.own_off is not None and cure.own_off_after is not None:
         before, after = format_off(cure.own_off), format_off(cure.own_off_after)
-        parts.append(f"off from float64 by {after} in place of {before}")
+        parts.append(f"error against float64 {after} instead of {before}")
     return f"{'; '.join(parts)}."
 
 
 def describe_price(cure: NumericsCure) -> str:
     """What an option costs a call: time, kernels, bytes, each with where it is from."""
-    parts = ["The time of a call was not measured"]
+    parts = ["Call time not measured"]
     if cure.bound_us is not None and cure.bound_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.bound_us, cure.bound_us_after)
         )
-        parts = [f"A call takes at least {after} on the GPU, before {before} (a model)"]
+        parts = [f"A call takes at least {after} on the GPU, {before} before (modelled)"]
     if cure.time_us is not None and cure.time_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.time_us, cure.time_us_after)
         )
-        verdict = "measured in turn" if cure.is_sure else "measured in turn, too noisy to say"
-        parts = [f"A call takes {after}, before {before} ({verdict})"]
+        verdict = "measured interleaved" if cure.is_sure else "interleaved, too noisy to say"
+        parts = [f"A call takes {after}, {before} before ({verdict})"]
     count, kernels = cure.kernels, plural(cure.kernels_after, "kernel")
-    same = "as before" if count == cure.kernels_after else f"before {count}"
+    same = "as before" if count == cure.kernels_after else f"{count} before"
     parts.append(f"{kernels}, {same} (counted)")
     if cure.bytes is not None and cure.bytes_after is not None:
         before, after = (number_text(x, "bytes") for x in (cure.bytes, cure.bytes_after))
-        same = "as before" if cure.bytes == cure.bytes_after else f"before {before}"
-        parts.append(f"{after}, {same} (a model)")
+        same = "as before" if cure.bytes == cure.bytes_after else f"{before} before"
+        parts.append(f"{after}, {same} (modelled)")
     return f"{'; '.join(parts)}."
 
 
@@ -203,7 +202,7 @@ def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> 
     )
     names = ", ".join(row.kernel for row in modelled)
     return (
-        f"torch.set_float32_matmul_precision('highest') multiplies in full float32: the least time "
-        f"of {names} on {gpu.title} then goes from {number_text(before / 1e6, 'seconds')} to "
-        f"{number_text(after / 1e6, 'seconds')}, by a model."
+        "torch.set_float32_matmul_precision('highest') multiplies in full float32. That changes "
+        f"the roofline time of {names} on {gpu.title} from {number_text(before / 1e6, 'seconds')} "
+        f"to {number_text(after / 1e6, 'seconds')} (modelled)."
     )

@@ -132,7 +132,7 @@ class Numerics(Presented):
         Raises `UsageError` for another name.
         """
         if name not in _TABLES:
-            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
+            raise UsageError(f"Numerics has no table {name!r}. It has: {', '.join(_TABLES)}.")
         rows: Sequence[Any] = getattr(self, name)
         if name == "deviations":
             rows = sort_worst(self.deviations)
@@ -162,7 +162,7 @@ class Numerics(Presented):
             known = dict.fromkeys(f"{r.kernel or r.part} {r.node}" for r in self.deviations)
             shown = ", ".join(known) or "none"
             name = kernel if node is None else f"{kernel} {node}"
-            raise UsageError(f"{name} does not deviate from eager. What does: {shown}.")
+            raise UsageError(f"{name} does not differ from eager. Values that do: {shown}.")
         return rows[0]
 
     @checked
@@ -177,7 +177,9 @@ class Numerics(Presented):
         """A short stable summary, without measured values."""
         name = self.report.request.name or "?"
         beyond = sum(map(is_no_rounding, self.deviations))
-        what = plural(len(self.deviations), "deviation") if self.deviations else "no deviation"
+        what = (
+            plural(len(self.deviations), "differing value") if self.deviations else "no difference"
+        )
         rest = f", {beyond} beyond rounding" if beyond else ", none beyond rounding"
         lost = f", {len(self.not_compared)} not checked" if self.not_compared else ""
         return f"Numerics({name}, {what}{rest if self.deviations else ''}{lost})"
@@ -207,12 +209,12 @@ class BatchInvariance:
         same = [row.case for row in self.rows if row.equal]
         lost = [row for row in self.rows if row.equal is None]
         sentences = [
-            f"Row {self.row} {row.case}, of {plural(row.rows, 'row')}, is another one from "
-            f"{row.kernel} ({row.part}, {row.node}) on: {row.reason}."
+            f"Row {self.row} {row.case} ({plural(row.rows, 'row')}) first differs at {row.kernel} "
+            f"({row.part}, {row.node}): {row.reason}."
             for row in other
         ]
         if same:
-            sentences.append(f"Row {self.row} is the same bit for bit {join_words(same)}.")
+            sentences.append(f"Row {self.row} is bitwise equal {join_words(same)}.")
         for reason in dict.fromkeys(row.reason for row in lost):
             cases = join_words([row.case for row in lost if row.reason == reason])
             sentences.append(f"Not checked {cases}: {reason}.")
@@ -265,22 +267,20 @@ class ProgramsApart(Presented):
         counted = f"{plural(len(self.values), 'value')} and {plural(len(self.outputs), 'output')}"
         row, every = self.first, (*self.values, *self.outputs)
         if row is None:
-            verdict = f"{self.name} and {self.other} agree bit for bit in {counted}."
+            verdict = f"{self.name} and {self.other} are bitwise equal in {counted}."
             if not every:
-                verdict = f"Nothing that {self.name} and {self.other} give could be compared."
+                verdict = f"No value or output of {self.name} and {self.other} could be compared."
             elif self.unlike:
-                verdict = f"What could be compared agrees bit for bit: {counted}."
+                verdict = f"All that could be compared is bitwise equal: {counted}."
             return " ".join((*self.unlike, verdict, *self.notes))
         place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
         who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
-        why = f": {row.reason}" if row.reason else ""
-        units = "unit" if row.max_ulp == 1 else "units"
+        why = f" Cause: {row.reason}." if row.reason else ""
         differ = sum(bool(other.differ) for other in every)
         share = number_text(row.differ, "percent")
         verdict = (
-            f"They part first at {place}{who * bool(row.kernel)}: {share} of the elements differ, "
-            f"at most {row.max_ulp} {units} in the last place{why}. {differ} of "
-            f"{len(every)} differ ({counted})."
+            f"They first differ at {place}{who * bool(row.kernel)}: {share} of the elements, by at "
+            f"most {plural(row.max_ulp, 'ULP')}.{why} {differ} of {len(every)} differ ({counted})."
         )
         return " ".join((*self.unlike, verdict, *self.notes))
 
@@ -291,7 +291,7 @@ class ProgramsApart(Presented):
         Raises `UsageError` for another name.
         """
         if name not in ("values", "outputs"):
-            raise UsageError(f"There is no table {name!r}. Take one of: values, outputs.")
+            raise UsageError(f"Two programs have no table {name!r}. They have: values, outputs.")
         rows = self.values if name == "values" else self.outputs
         return presenter().rows_frame(rows, CommonValue)
 
@@ -363,10 +363,8 @@ QUESTIONS = (
     "What cures it?",
     "What does that cost?",
 )
-_NOTHING = ("Nothing departs.", "–", "Nothing is to be cured.", "–")
-_NO_PRICE = (
-    "Not measured: a trial compiles the call with it, compares both, and times them in turn."
-)
+_NOTHING = ("Nothing differs.", "–", "Nothing to fix.", "–")
+_NO_PRICE = "Not measured: a trial recompiles the call with it and times both interleaved."
 
 
 @dataclass(frozen=True)
@@ -412,44 +410,43 @@ class FiveQuestions:
     def _say_matter(self) -> str:
         first = self.found.first
         if first is not None and first.cause == RANDOM:
-            return "Not decided: other random numbers are drawn, so nothing behind can be compared."
+            return "Unknown: random numbers are drawn differently. Nothing after them was compared."
         if first is not None:
             noise = ""
             if first.noise is not None:
-                noise = f"; noise in its inputs makes {format_off(first.noise)}"
-            return f"Yes: it is no rounding, off by {format_off(first.own_off)}{noise}."
+                noise = f"; input noise causes {format_off(first.noise)}"
+            return f"Yes: more than rounding, an error of {format_off(first.own_off)}{noise}."
         if self.found.unlike:
             return f"Yes: {self.found.unlike[0]}"
         rows = [row for row in self.found.outputs if row.differ]
         if not rows:
             is_known = self.found.outputs
-            return "No: the outputs are eager's." if is_known else "Not checked on the outputs."
+            return "No: the outputs equal eager's." if is_known else "Outputs not compared."
         worst = max(rows, key=lambda row: row.own_off or 0.0)
         own, eager, noise_off = worst.own_off, worst.eager_off, worst.noise
         if own is None or eager is None:
-            return "Not checked: float64 has no value of the outputs, or 0."
+            return "Unknown: float64 gives no outputs, or 0."
         if noise_off is not None and own <= noise_off:
-            text = f"No: off by {format_off(own)}, where noise in the last place of the inputs"
-            return f"{text} makes {format_off(noise_off)}.{_say_logits(self.found)}"
-        word = "No more than eager" if own <= eager * ALIKE else "Yes"
-        floor = "" if noise_off is None else f", the noise floor is {format_off(noise_off)}"
-        offs = f"off by {format_off(own)}, eager by {format_off(eager)}{floor}"
+            text = f"No: the error is {format_off(own)}, and one ULP of input noise causes"
+            return f"{text} {format_off(noise_off)}.{_say_logits(self.found)}"
+        word = "Not more than eager" if own <= eager * ALIKE else "Yes"
+        floor = "" if noise_off is None else f", noise floor {format_off(noise_off)}"
+        offs = f"error {format_off(own)}, eager's {format_off(eager)}{floor}"
         return f"{word}: {offs}.{_say_logits(self.found)}"
 
     def _say_where(self, row: Deviation) -> str:
         part = f"{row.kernel}, value {row.node}" if row.kernel else f"{row.part}, value {row.node}"
         place = f" ({row.file}:{row.line})" if row.file and row.line else ""
         rest = len(self.found.deviations) - 1
-        more = f" {plural(rest, 'other value')} {'departs' if rest == 1 else 'depart'} too."
+        more = f" {plural(rest, 'other value')} {'differs' if rest == 1 else 'differ'}, too."
         lowered = f" {text}" if (text := describe_lowerings(row)) else ""
         return f"{part}{place}.{lowered}{more if rest else ''}"
 
     def _say_cure(self, row: Deviation) -> str:
         advice = {
-            SOMETHING_ELSE: "No option: the generated code is wrong there. Its script is what to "
-            "report.",
-            FORMULA: f"No option: the {row.part} computes another formula, which has to be mended.",
-            UNKNOWN: "Not known: it was not compared.",
+            SOMETHING_ELSE: "No option: the generated code is wrong. Report its script as a bug.",
+            FORMULA: f"No option: the {row.part} computes another formula. Fix the formula.",
+            UNKNOWN: "Unknown: it was not compared.",
         }.get(row.cause, "")
         cure = self.cure
         if cure is None:
@@ -466,8 +463,8 @@ class FiveQuestions:
         tried = {one.option for one in self.tried if not one.helps}
         vain = [name_change(c) for c in find_cures(self.cures, row) if name_option(c) in tried]
         if not vain:
-            return "No option is known that rounds there as eager does."
-        return f"No option that was tried helps: {join_words([f'`{name}`' for name in vain])}."
+            return "No known option rounds there as eager does."
+        return f"No tried option helps: {join_words([f'`{name}`' for name in vain])}."
 
     def _say_cost(self) -> str:
         tried = None if self.cure is None else self._find_tried(self.cure)

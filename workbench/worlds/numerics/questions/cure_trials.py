@@ -39,24 +39,24 @@ def prove_cause(
     """
     if row.cause == RANDOM:
         raise UsageError(
-            f"{row.node} draws random numbers, which a part of the call draws otherwise than the "
-            "whole: .cures() compiles all of it."
+            f"{row.node} draws random numbers, which differ when a part runs alone: use .cures() "
+            "to compile the whole call."
         )
     if not row.option:
         raise UsageError(
-            f"No option is known that would change {row.node} of {row.kernel or row.part}: its "
-            f"cause is {row.cause}."
+            f"No known option changes {row.node} of {row.kernel or row.part}. Its cause is "
+            f"{row.cause}."
         )
     if row.option == FULL_PRODUCTS:
         raise UsageError(
-            f"{row.option} is a setting of torch and no option of one kernel: .cures() compiles "
-            "the whole call under it."
+            f"{row.option} is a global torch setting, not an option of one kernel: use .cures() to "
+            "compile the whole call with it."
         )
     module, inputs = part.build(), tuple(part.inputs.values())
     name, value = read_option(row.option)
     measured = []
     for more in ({}, {name: value}):
-        with step(progress, f"compiling {part.kernel.id} {row.option if more else 'as it is'}"):
+        with step(progress, f"compiling {part.kernel.id} {row.option if more else 'unchanged'}"):
             chosen = CompileOptions(options={**options, **more}, grad=False)
             compiled = compile_other(CompileRequest(module, inputs, {}, chosen))
         measured.append(part.measure(row.node, compiled(*inputs)))

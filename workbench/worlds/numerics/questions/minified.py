@@ -30,7 +30,7 @@ Fails = Callable[[torch.fx.GraphModule, Sequence[Any]], bool]
 _WRONG, _WORSE = 64.0, 8.0
 _SCRIPT = Template('''"""$title
 
-Its inputs lie beside it, in $data. Run it: python $file.
+Run it with python $file. $data has its inputs.
 """
 
 from pathlib import Path
@@ -75,7 +75,7 @@ class Minified:
     @property
     def sentence(self) -> str:
         """The remaining share of the call, and its failure."""
-        left = f"{plural(self.nodes, 'operator')} of {self.nodes_before}"
+        left = f"{self.nodes} of {plural(self.nodes_before, 'operator')}"
         tries = plural(self.tries, "try", "tries")
         verb = "fails" if self.nodes == 1 else "fail"
         return f"{left} of {self.name} still {verb} after {tries}: {self.how}."
@@ -89,7 +89,7 @@ class Minified:
         """
         chosen = Path(check_file_path(path))
         if any(node.op == "get_attr" for node in self.module.graph.nodes):
-            raise UsageError("The part holds constants, which no script has: take .module of it.")
+            raise UsageError("The part has constants, which a script cannot contain: use .module.")
         data = chosen.with_suffix(".pt")
         lines = [line for line in self.code.split("\n") if line.strip()]
         chosen.write_text(
@@ -131,7 +131,7 @@ def minify_call(
     module, inputs = _follow(make_fx, function, args, kwargs)
     trial = _Attempt(fails, progress)
     if not trial.run(module, inputs):
-        raise UsageError(f"{name} does not fail: {trial.how or 'fails() says no'}.")
+        raise UsageError(f"{name} does not fail: {trial.how or 'fails() is False'}.")
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
             small, left = minifier(module, inputs, trial.run, dump_state=lambda *_: None)
@@ -139,9 +139,11 @@ def minify_call(
             raise
         except Exception as error:
             why = read_first_line(error)
-            raise UsageError(f"torch's minifier could not go on with {name}: {why}") from error
+            raise UsageError(f"torch's minifier failed on {name}: {why}") from error
     if not trial.run(small, left):
-        raise UsageError(f"What torch's minifier left of {name} does not fail again: by chance?")
+        raise UsageError(
+            f"{name}, reduced by torch's minifier, does not fail again: the failure may be random."
+        )
     before, after = (_count(graph) for graph in (module, small))
     return Minified(name, small, tuple(left), after, before, trial.tries, trial.how)
 
@@ -172,7 +174,7 @@ def _follow(
         )
         results = list_tensor_leaves(result)
         if not results:
-            raise UsageError("The call returns no tensor: there is nothing that could differ.")
+            raise UsageError("The call returns no tensor to compare: pass fails=.")
         return results
 
     tensors = [*held.values(), *(flat[place] for place in places)]
@@ -184,7 +186,7 @@ def _follow(
         raise
     except Exception as error:
         why = read_first_line(error)
-        raise UsageError(f"The call cannot be followed operator by operator: {why}") from error
+        raise UsageError(f"The call cannot be traced operator by operator: {why}") from error
     return module, inputs
 
 
@@ -209,7 +211,7 @@ class _Attempt:
         copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
         failed = read_answer("fails", self._fails(module, copies))
         owner = getattr(self._fails, "__self__", None)
-        self.how = getattr(owner, "how", "fails() says so") if failed or owner is not None else ""
+        self.how = getattr(owner, "how", "fails() is True") if failed or owner is not None else ""
         return failed
 
 
@@ -249,5 +251,5 @@ class FailureSearch:
             return kind, f"{kind}: {read_first_line(inner)}"
         worst, beside = judge_outputs(module, inputs, eager, got)
         texts = [number_text(value, "difference") for value in (worst, beside)]
-        how = f"off by {texts[0]} eps, eager by {texts[1]}"
+        how = f"error {texts[0]} eps, eager's {texts[1]}"
         return ("departs" if worst > _WRONG and worst > _WORSE * beside else ""), how

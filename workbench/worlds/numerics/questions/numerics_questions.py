@@ -29,13 +29,10 @@ from workbench.worlds.numerics.questions.live_numerics import watch_numbers
 from workbench.worlds.numerics.questions.minified import Minified as Minified
 
 _KERNELS = (
-    "its kernels: {} holds code and no graphs, and compiling {} here gives other code, so that "
-    "outputs alone were compared"
+    "its kernels: {} has code but no graphs, and compiling {} here gives other code, so only "
+    "outputs were compared"
 )
-_SAME = (
-    "The file holds no graphs: {} was compiled here once more, to the same code, which is what was "
-    "looked at."
-)
+_SAME = "The file has no graphs; compiling {} here gave the same code, which was checked."
 
 
 def look_at_loaded(

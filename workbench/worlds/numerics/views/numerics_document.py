@@ -42,9 +42,9 @@ def plot(found: Numerics) -> Figure:
             own, eager, noise = (off if off is None or isfinite(off) else _ENDLESS for off in offs)
             axes.barh([place], [max(own or 0.0, _LEAST)], height=0.6, color=KERNEL_COLOURS[0])
             words = (
-                "none departs"
+                "no difference"
                 if most is None
-                else f"{plural(stage.deviations, 'value')}, most {most.node}"
+                else f"{plural(stage.deviations, 'value')}, largest {most.node}"
             )
             furthest = max(distance or 0.0 for distance in (own, eager, noise, _LEAST))
             axes.annotate(
@@ -65,7 +65,7 @@ def plot(found: Numerics) -> Figure:
         axes.set_xlim(left=_LEAST)
         axes.set_yticks(range(len(stages)), [stage.stage for stage in stages])
         axes.invert_yaxis()
-        axes.set_xlabel("most that it departs from float64 by itself, in roundings (eps)")
+        axes.set_xlabel("largest local error against float64 (eps)")
         axes.margins(x=0.5)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
@@ -78,7 +78,7 @@ def build_document(found: Numerics) -> Document:
     data: Any = numerics_pane.document(found.report, ViewContext()).data
     rows = data["deviations"]
     table = numerics_pane.build_table(rows, ".frame()")
-    name = f"Numbers of {found.report.request.name} on {found.report.request.target}"
+    name = f"Numerics of {found.report.request.name} on {found.report.request.target}"
     return Document(name, numerics_pane.list_numerics_blocks(data["numerics"], table, ""))
 
 
@@ -92,7 +92,7 @@ _VALUES = (
     Column("Most units", "max_ulp", "count"),
     Column("Why", "why", "prose"),
 )
-_INHERITED = "Inherited: something that it is computed from differs already."
+_INHERITED = "Inherited: one of its inputs differs already."
 
 
 def build_apart(found: ProgramsApart) -> Document:
@@ -106,9 +106,9 @@ def build_apart(found: ProgramsApart) -> Document:
     ]
     same = len(found.values) + len(found.outputs) - len(values) - len(outputs)
     if same:
-        words = f"{plural(same, 'value')} and outputs of both are equal bit for bit."
+        words = f"Bitwise equal in both: {plural(same, 'value')}, outputs included."
         blocks.append(Sentence(words, "muted"))
-    return Document(f"{found.name} and {found.other}: where they part", blocks)
+    return Document(f"{found.name} and {found.other}: where they differ", blocks)
 
 
 def _build_values(title: str, apart: ProgramsApart, differ: list[CommonValue]) -> Table:

@@ -52,16 +52,14 @@ from workbench.worlds.numerics.rows import Deviation, NumericsCure
 from workbench.worlds.numerics.views import messages as wire
 
 _NOT_COMPARED = (
-    "The numbers were not compared with eager's. `wb.numerics(compiled, args)` computes every part "
-    "from its own inputs as eager does, and in float64: where it departs, why, and whether it "
-    "matters."
+    "The values were not compared with eager's. `wb.numerics(compiled, args)` computes every part "
+    "from its own inputs, as eager does and in float64. It finds differences, their causes, and "
+    "whether they matter."
 )
 
-NO_TWIN = (
-    "A kernel by itself has no eager twin: `k.check(reference)` compares its values with yours."
-)
+NO_TWIN = "A single kernel has no eager counterpart: compare its values by `k.check(reference)`."
 _COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
-_EACH = "each from the same inputs as eager's nodes, nothing inherited; worst cause first"
+_EACH = "same inputs as eager's nodes, no inherited error; worst cause first"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -120,11 +118,11 @@ def document(report: Report, context: ViewContext) -> Content:
             Own("numerics"),
             Rows(
                 "deviations",
-                "Deviations",
+                "Differing values",
                 deviations,
                 frame="numerics",
                 note=_EACH,
-                none="Nothing departs: every value is eager's bit for bit.",
+                none="Every value is bitwise equal to eager's.",
             ),
         ],
     )
@@ -145,7 +143,7 @@ def build_table(
     rows: Sequence[wire.Deviation], call: str, omitted: int = 0, *, is_minor: bool = False
 ) -> Table:
     """Every value that departs; `call` gives all of them."""
-    title = "Values that depart from eager, in roundings (eps)"
+    title = "Values that differ from eager (eps)"
     columns = spell_out_columns("deviations", rows)
     return Table(title, columns, rows, call, omitted=omitted, is_minor=is_minor)
 
@@ -167,9 +165,7 @@ def list_numerics_blocks(found: wire.NumericsFound, deviations: Table, owner: st
         Items(
             [answer for _, answer in found["answers"]], heads=[asks for asks, _ in found["answers"]]
         ),
-        Table(
-            "What each stage departs by itself, in roundings (eps)", _STAGES, found["stages"], call
-        ),
+        Table("Local error of each stage (eps)", _STAGES, found["stages"], call),
         deviations,
     ]
 
@@ -221,7 +217,7 @@ def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.Stag
     if not own:
         bare: dict[str, None] = dict.fromkeys(("own_off", "eager_off", "noise", "row"))
         return convert_row(
-            wire.StageBar, None, stage=stage, said="none departs", words="none departs", **bare
+            wire.StageBar, None, stage=stage, said="no difference", words="no difference", **bare
         )
     most = max(own, key=lambda row: row.own_off or 0.0)
     value = f"{most.kernel} {most.node}" if most.kernel else most.node
@@ -235,8 +231,8 @@ def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.Stag
         "eager_off": _limit(most.eager_off),
         "noise": _limit(most.noise),
         "said": value + rest,
-        "words": f"{plural(len(own), 'value')}, most {value}: off {off} eps, eager {eager} eps, "
-        f"noise floor {noise} eps",
+        "words": f"{plural(len(own), 'value')}, largest {value}: error {off} eps, eager {eager} "
+        f"eps, noise floor {noise} eps",
         "row": ids[id(most)],
     }
 
@@ -273,14 +269,14 @@ def find_cure(view: ActionView, question: TrialQuestion) -> tuple[Opportunity]:
 
 ACTIONS: Mapping[str, ShownAction] = {
     "numerics": ShownAction(
-        "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
+        "This view has no live program to compare: show the result of `wb.aot_compile`.",
         None,
         lambda view, question: (),
         task="comparison",
         title=lambda name, arguments: f"{name} with eager",
     ),
     "numerics-cure": ShownAction(
-        "The function is not alive here: show what `wb.aot_compile` returned to try it.",
+        "This view has no live function to try this on: show the result of `wb.aot_compile`.",
         TrialQuestion,
         find_cure,
         task="trial",

@@ -51,7 +51,7 @@ def find_fitting(
     said = "; ".join(why.rstrip(".") for why in failed[:_MOST_SAID])
     more = f"; and {len(failed) - _MOST_SAID} more" if len(failed) > _MOST_SAID else ""
     raise CaptureError(
-        f"{call.name}: of its autotuner's {plural(len(variants), 'configuration')} none fits on "
+        f"{call.name}: none of its autotuner's {plural(len(variants), 'configuration')} fits on "
         f"{gpu.name} ({said}{more}). Add a smaller one."
     )
 
@@ -88,13 +88,13 @@ def _list_notes(
         does = "does" if len(failed) == 1 else "do"
         behind = f", after {len(failed)} that {does} not" if failed else ""
         yield (
-            f"Of the {many} of its autotuner this is the first that fits on {gpu.name}{behind}: "
-            f"{variant.choice}. Nothing was timed; k.rank_configs() orders them by a model."
+            f"The first of its autotuner's {many} that fits on {gpu.name}{behind}: "
+            f"{variant.choice}. Nothing was timed; k.rank_configs() ranks them by a model."
         )
     if variant.dropped:
-        yield f"{', '.join(variant.dropped)}: no option on {gpu.title}, left out."
+        yield f"{', '.join(variant.dropped)}: not an option on {gpu.title}, ignored."
     if call.is_data_free:
-        yield "A tensor is on meta and holds no numbers: compiled, and cannot be run."
+        yield "A tensor is on meta and has no values: compiled, but cannot run."
 
 
 def compare_call(

@@ -55,7 +55,7 @@ def read_call(report: Report, name: str, gpu: str) -> KernelCall:
     kernel = find_kernel(report, name)
     source = report.texts.get(kernel.text or "")
     if source is None:
-        raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
+        raise UsageError(f"The source of {kernel.id} is not in the report: recompile it.")
     function, meta = _define(kernel, source), read_launch_meta(source)
     calls = find_call(report, kernel)
     layouts = {each: (layout.shape, layout.stride) for each, layout in calls.tensors.items()}
@@ -70,7 +70,7 @@ def read_call(report: Report, name: str, gpu: str) -> KernelCall:
             passed = [each for each in passed if each not in left_out]
     if len(passed) != len(given):
         raise UsageError(
-            f"{kernel.id} takes {plural(len(passed), 'argument')}, and the program passes "
+            f"{kernel.id} takes {plural(len(passed), 'argument')}, but the program passes "
             f"{len(given)}."
         )
     values = {**constants, **settings, **dict(zip(passed, given, strict=True))}
@@ -96,7 +96,7 @@ def _define(kernel: Kernel, source: str) -> Any:
         exec(compile(module, file, "exec"), scope)
     except Exception as error:  # it is run, and may raise whatever Python can
         raise UsageError(
-            f"{kernel.id} cannot be defined by itself: {describe_error(error)}."
+            f"{kernel.id} cannot be defined alone: {describe_error(error)}."
         ) from error
     return scope[name]
 
@@ -109,7 +109,7 @@ def _draw(
     dtypes = {row.name: row.dtype for row in report.buffers if row.graph == kernel.graph}
     lacking = [name for name in layouts if dtypes.get(name) is None]
     if lacking:
-        raise UsageError(f"The record does not hold the dtype of {lacking[0]}: compile it again.")
+        raise UsageError(f"The report lacks the dtype of {lacking[0]}: recompile it.")
     made: dict[str, torch.Tensor] = {}
     generator = torch.Generator().manual_seed(0)
     for name, (shape, stride) in layouts.items():
@@ -139,6 +139,6 @@ def _value(kernel: Kernel, text: str, tensors: Mapping[str, torch.Tensor]) -> An
         return ast.literal_eval(node)
     except (ValueError, KeyError) as error:
         raise UsageError(
-            f"{kernel.id} is called with {text}, which is known at run time alone: compile with "
-            "fixed sizes."
+            f"{kernel.id} is called with {text}, which is known only at run time: compile with "
+            "static sizes."
         ) from error

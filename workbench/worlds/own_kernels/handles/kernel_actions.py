@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
 
 _GLUON = (
-    "Kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
-    "does not run them either."
+    "Gluon kernels are only compiled here, not run. Nor does triton-viz 3.0, the last release "
+    "tried, run them."
 )
-_META = "A tensor is on meta and holds no numbers, so that nothing can be run."
+_META = "A tensor is on meta and has no values, so nothing can run."
 _ELSEWHERE = {
-    "profile": "It is compiled for a GPU that is not here: `k.tune(measure=5)` times its best "
-    "configurations where the GPU is.",
-    "autotune": "`k.rank_configs()` orders the configurations of its autotuner by a model, "
-    "`k.tune()` those of a space.",
-    "save": "A kernel by itself is no `.aot` file: `k.save(path)` writes its record.",
-    "check": "A kernel by itself is no `.aot` file, so that no machine can be asked about it.",
-    "budgets": "A kernel by itself allocates nothing.",
-    "budget": "A kernel by itself allocates nothing.",
+    "profile": "Its GPU is not in this machine: time the best configurations where it is, by "
+    "`k.tune(measure=5)`.",
+    "autotune": "`k.rank_configs()` ranks its autotuner's configurations by a model, `k.tune()` "
+    "those of a space.",
+    "save": "A single kernel is not an `.aot` file: `k.save(path)` writes its report.",
+    "check": "A single kernel is not an `.aot` file, so it cannot be checked for a machine.",
+    "budgets": "A single kernel allocates nothing.",
+    "budget": "A single kernel allocates nothing.",
 }
 
 
@@ -56,14 +56,14 @@ def list_kernel_actions(
             "check-kernels",
             lambda: start(check),
             _GLUON if call.is_gluon else None,
-            cost="Each program of the grid runs on the CPU; values are compared where "
-            "k.check(reference) is given what they should be.",
+            cost="Every program instance runs on the CPU. To compare values, use "
+            "k.check(reference).",
         ),
         LiveAction(
             "accesses",
             lambda: start(look),
             why_not,
-            cost="The call runs once on the CPU; what may help is compiled again.",
+            cost="The call runs once on the CPU; possible fixes are compiled.",
         ),
         *(LiveAction(id, _refuse, why) for id, why in _ELSEWHERE.items()),
     )
@@ -72,4 +72,4 @@ def list_kernel_actions(
 
 def _refuse() -> BackgroundTask[Any]:
     """What has a reason against it is not started."""
-    raise UsageError("A kernel by itself does not do that.")
+    raise UsageError("A single kernel does not support this.")

@@ -25,7 +25,7 @@ from workbench.specs import Gpu
 
 KERNEL = "k0"
 """The id of the kernel in its record."""
-_ALONE = "a kernel that is called by itself has no {}"
+_ALONE = "a single kernel has no {}"
 _ABSENT = {
     "graphs": "graph",
     "guards": "guards",
@@ -36,7 +36,7 @@ _ABSENT = {
     "wrappers": "generated program around it",
 }
 _OF_CODE = ("kernels", "assembly", "resources", "autotune", "accesses")
-_NOT_COMPILED = "it was not compiled: k.report does that"
+_NOT_COMPILED = "it was not compiled: k.report compiles it"
 
 
 def make_report(

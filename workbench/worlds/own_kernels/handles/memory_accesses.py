@@ -44,8 +44,8 @@ from workbench.worlds.own_kernels.handles.kernel_report import KERNEL
 
 _ALIGNED = 16  # what Triton asks of sizes and addresses
 _LINE = 128  # bytes of a line of a cache
-_GLUON = "kernels of Gluon are compiled and not run here, so that no address is known"
-_META = "its tensors are on meta and hold no numbers, so that nothing was run"
+_GLUON = "Gluon kernels are only compiled here, so no address is known"
+_META = "its tensors are on meta and have no values, so nothing was run"
 
 
 def add_layouts(report: Report, call: KernelCall, gpu: Gpu) -> Report:
@@ -82,7 +82,7 @@ def add_accesses(
             starts, sector = looked.find_starts(log), gpu.kind.sector_bytes
             seen = see_accesses(laid, log, starts, sector, stopped=stopped)
     rows: list[MemoryAccess] = []
-    with step(progress, "trying what would help"):
+    with step(progress, "trying fixes"):
         for each in seen:
             tell_count(progress, len(rows), len(seen), "row")
             rows.append(looked.describe(each, looked.cure(each)))
@@ -152,10 +152,10 @@ class _Look:
         line = found.log.places[found.stopped_place].line if known else 0
         stopped = found.explain_stop(line) if found.stopped else ""
         if not found.log.is_whole and not stopped:
-            stopped = f"the log of accesses was full, with {found.log.nbytes / 1e6:.0f} MB"
+            stopped = f"the access log was full, at {found.log.nbytes / 1e6:.0f} MB"
         if found.log.accesses:
             return found.log, stopped
-        return None, stopped or "the run reached no memory"
+        return None, stopped or "the run accessed no memory"
 
     def find_starts(self, log: AccessLog) -> dict[str, int]:
         """How far behind a line of a cache each argument begins, as it does on the GPU."""

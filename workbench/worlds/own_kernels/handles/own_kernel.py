@@ -49,7 +49,7 @@ class OwnKernel(LiveOnly, ReportHolder):
     Compiling and running are lazy.
     """
 
-    instead: ClassVar[str] = "Save its record with k.save(path), or make it again with wb.kernel."
+    instead: ClassVar[str] = "Save its report with k.save(path), or recreate it with wb.kernel."
 
     def __init__(self, call: KernelCall, gpu: Gpu):
         self.call = call
@@ -223,7 +223,7 @@ class OwnKernel(LiveOnly, ReportHolder):
     def memory(self) -> NoReturn:
         """Refuse: a kernel only holds its arguments."""
         raise UsageError(
-            f"{self.name} is a kernel by itself, which allocates nothing: wb.memory is of programs."
+            f"{self.name} is a single kernel, which allocates nothing: use wb.memory on a program."
         )
 
     @checked
@@ -466,20 +466,20 @@ def measure_best(
         time_call = time_on_gpu
     if call.is_data_free:
         raise UsageError(
-            f"{call.name}: a tensor is on meta and holds no numbers, so that nothing can be timed. "
-            "Leave measure out, or call it with tensors."
+            f"{call.name}: a tensor is on meta and has no values, so nothing can be timed. Omit "
+            "measure, or call it with real tensors."
         )
     if any(getattr(config, "pre_hook", None) for config in call.configs):
         raise UsageError(
-            f"{call.name}: its configurations have a pre_hook, which measure does not run. Leave "
-            "measure out: write_triton gives the first few to time with your autotuner."
+            f"{call.name}: its configurations have a pre_hook, which measure does not run. Omit "
+            "measure: write_triton gives the top few to time with your autotuner."
         )
     count = FEW if count is True else count
     cases, missed = [], []
     for case in tuned.cases:
         others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]
         if others:
-            missed.append(f"{case.name} was not measured: the tensors are of another size.")
+            missed.append(f"{case.name} was not measured: the tensors have another size.")
             cases.append(case)
             continue
         made = _measure_case(call, case, count, time_call)
@@ -493,7 +493,7 @@ def _refuse_elsewhere(tuned: Tuned) -> None:
     if not has_gpu():
         raise UsageError(
             f"measure needs {' and '.join(sorted(names))} in this machine, which has no GPU. "
-            "Leave it out: write_triton gives the first few to time elsewhere."
+            "Omit it: write_triton gives the top few to time elsewhere."
         )
     here = describe_local_gpu()[0].spec.name
     if names != {here}:
@@ -519,12 +519,13 @@ def describe_miss(case: TunedCase) -> str:
     us, fastest = min(timed, key=lambda pair: pair[0])
     first = timed[0][0]
     words = (
-        f"Measured on {case.name}: of {plural(len(timed), 'configuration')} that were timed "
-        f"{fastest.name} is the fastest, {format_us(us)}, place {fastest.rank} by the model"
+        f"Measured on {case.name}: {fastest.name} is the fastest of "
+        f"{plural(len(timed), 'timed configuration')}, at {format_us(us)} (position {fastest.rank} "
+        "in the model"
     )
     if fastest.model_us:
-        words += f", which gave it {format_us(fastest.model_us)}"
-    return f"{words}. The model's first takes {first / us:.2f} times that. The rest was not timed."
+        words += f", modelled {format_us(fastest.model_us)}"
+    return f"{words}). The model's top pick takes {first / us:.2f} × that. The rest was not timed."
 
 
 def time_on_gpu(call: KernelCall, candidate: Candidate) -> float:

@@ -97,7 +97,7 @@ class StoredBuilds:
         except ValueError as error:
             raise ArtifactError(
                 f"The store {self.store.path} is damaged ({trial.title}: {error}). Give another "
-                "store, or remove it: its configurations are then compiled again."
+                "store, or delete it to recompile its configurations."
             ) from error
         return Built(resources.config, resources, loop=stored.loop)
 

@@ -104,9 +104,9 @@ _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _HANDED = 4  # builds that an executor is given together
-_NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
+_NO_MODEL = "its work is not modelled: ordered by spills, occupancy and registers"
 _NO_BLOCK = (
-    "No parameter is called as a block, so that the trips of its loop are not known: ordered by "
+    "No parameter is named like a block, so the trip count of its loop is unknown: ordered by "
     "spills, occupancy and registers."
 )
 
@@ -153,7 +153,7 @@ def tune(
     check_executor(executor)
     kind = find_kind(call)
     if prior is not None and not kind.startswith("product"):
-        raise UsageError(f"prior is for products of matrices: {call.name} is none.")
+        raise UsageError(f"prior is for GEMMs, and {call.name} is not one: omit it.")
     cases = list(_read_cases(call, sizes, kind))
     if kind.startswith("product") and any("E" in case for case in cases):
         kind = _EXPERTS
@@ -197,7 +197,7 @@ def tune(
     remarks = [*builds.list_remarks(), *_list_dropped(order), *_list_remarks(call, made, budget)]
     if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
         whole = plural(len(call.configs) * len(places), "configuration")
-        remarks.append(f"early_config_prune of its autotuner leaves out {pruned} of {whole}.")
+        remarks.append(f"Its autotuner's early_config_prune removes {pruned} of {whole}.")
     return Tuned(
         call.name,
         kind,
@@ -209,7 +209,7 @@ def tune(
     )
 
 
-_ALL_ONCE = "every tensor taken as moved once: k.check counts what is"
+_ALL_ONCE = "assumes that every tensor moves once; k.check counts the traffic"
 
 
 def rank_call(
@@ -227,11 +227,11 @@ def rank_call(
     given = None if configs is None else list(configs)
     if not given and not call.configs:
         raise UsageError(
-            f"{call.name} has no autotuner, so that there are no configurations to rank. Give "
-            'them: k.rank_configs([{"BLOCK": 128, "num_warps": 4}, …]).'
+            f"{call.name} has no autotuner: give the configurations to rank, as in "
+            '`k.rank_configs([{"BLOCK": 128, "num_warps": 4}, …])`.'
         )
     if sizes and not find_kind(call).startswith("product"):
-        raise UsageError(f"sizes are for products of matrices: {call.name} has no tl.dot.")
+        raise UsageError(f"sizes are for GEMMs, and {call.name} has no tl.dot: omit them.")
     for config in given or ():
         make_variant(call, gpu.kind.build, config)  # raises for a name that the kernel lacks
     tuned = tune(call, [gpu], sizes=sizes or None, space=given or None, progress=progress)
@@ -249,7 +249,7 @@ def _list_dropped(tries: Iterable[_Try]) -> Iterator[str]:
         dropped.setdefault(one.gpu.title, {}).update(dict.fromkeys(one.variant.dropped))
     for title, names in dropped.items():
         if names:
-            yield f"{', '.join(names)}: no option on {title}, left out."
+            yield f"{', '.join(names)}: not an option on {title}, ignored."
 
 
 def _list_remarks(
@@ -259,7 +259,7 @@ def _list_remarks(
     unjudged = [each.reason or "" for each in whole if (each.reason or "").startswith(_UNCHECKED)]
     if unjudged:
         many = plural(len(unjudged), "configuration")
-        yield f"{many} of the first could not be checked: {unjudged[0].removeprefix(_UNCHECKED)}"
+        yield f"{many} at the top could not be checked: {unjudged[0].removeprefix(_UNCHECKED)}"
     left = sum(each.verdict == NOT_COMPILED for each in whole)
     if left:
         many = plural(len(whole), "configuration")
@@ -267,8 +267,8 @@ def _list_remarks(
     sizes = {tuple(pair for pair in each.values if is_block(pair[0])) for each in whole}
     if len(sizes) > 1 and not callable(call.grid):
         yield (
-            f"The grid {tuple(call.grid)} is the same for every block size, which a launch is not: "
-            "give a function, grid=lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
+            f"The grid {tuple(call.grid)} does not follow the block size: give a function, such as "
+            "`grid=lambda meta: (triton.cdiv(n, meta['BLOCK']),)`."
         )
 
 
@@ -291,13 +291,13 @@ def _read_cases(call: KernelCall, sizes: Any, kind: str) -> Iterator[dict[str, i
         return
     if not kind.startswith("product"):
         raise UsageError(
-            f"{call.name} multiplies no matrices: sizes are for products. Make a call of each size "
-            "with wb.kernel, and tune each."
+            f"{call.name} is not a GEMM, and sizes are for GEMMs: make a wb.kernel of each size, "
+            "and tune each."
         )
     given = [sizes] if isinstance(sizes, Mapping | int) else sizes
     if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):
         raise UsageError(
-            f"{call.name}: sizes is {sizes!r:.60}. Give numbers of rows, such as [1, 64, 4096]."
+            f"{call.name}: sizes is {sizes!r:.60}. Give row counts, such as [1, 64, 4096]."
         )
     seen: list[dict[str, int]] = []
     for each in given:
@@ -320,8 +320,8 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
     )
     if call.name.startswith(HELION) and not keeps_blocks:
         raise UsageError(
-            f"Helion writes the blocks of {call.name} into its text, with the grid and the masks "
-            'that fit them. Give space={"num_warps": [4, 8]} to tune what is left, or one '
+            f"Helion writes the blocks of {call.name} into its code, with matching grid and masks. "
+            'Give `space={"num_warps": [4, 8]}` to tune the rest, or one '
             "wb.kernel(fn, *args, config=helion.Config(…)) for each choice of blocks."
         )
     if made is not None:
@@ -479,8 +479,7 @@ class _Builds:
         """How many came from the store, or why none was asked for."""
         if unknown := "; ".join(self._stored.unknown):
             yield (
-                f"Nothing was taken from the store: {unknown}, which cannot be compared with an "
-                "earlier run."
+                f"The store was not used: {unknown}, which cannot be compared with an earlier run."
             )
         if self.known:
             many = plural(len(self._built), "compiled configuration")

@@ -77,8 +77,8 @@ def plot(tuned: Tuned, case: TunedCase) -> Figure:
     """The heat map of one case; see `Tuned.plot`."""
     if not case.ranked:
         raise UsageError(
-            f"Nothing to draw: no configuration of {tuned.kernel} can be used on {case.name}. "
-            ".frame() says why."
+            f"Nothing to draw: no configuration of {tuned.kernel} fits on {case.name}. "
+            ".frame() has the reasons."
         )
     return draw_heat_map(heat_map(tuned, case))
 

@@ -1,8 +1,8 @@
 """Rows of sweeps: what can be varied, and the files that keep them."""
 
 DOORS = {
-    "axes": "What a sweep looks for, how, and the axes inside of a kernel.",
+    "axes": "Objectives, strategies, and the axes inside a kernel.",
     "stored_sweeps": "Sweeps in the store of finished trials.",
-    "table_files": "A sweep as a file for other programs, read back.",
+    "table_files": "A sweep as a table file, and read back.",
 }
 """What other rooms import of this one."""

@@ -56,7 +56,7 @@ def join_backends(name: str, value: Any) -> str:
     Raises `UsageError` for one that there is not, with the nearest match.
     """
     if not isinstance(value, str):
-        raise UsageError(f'over[{name!r}] has {value!r}: expected a text such as "ATEN,CPP".')
+        raise UsageError(f'over[{name!r}] has {value!r}: expected a string such as "ATEN,CPP".')
     parts = [part.strip().upper() for part in value.replace("+", ",").split(",")]
     for part in parts:
         if part not in BACKENDS:
@@ -71,8 +71,8 @@ def check_template(value: Any) -> None:
         re.compile(value)
     except (re.error, TypeError) as error:
         raise UsageError(
-            f"over['template'] has {value!r}: expected a regular expression that names of choices "
-            f"are searched for, such as 'CppMicroGemm' or '^bmm$' ({error})."
+            f"over['template'] has {value!r}: expected a regular expression for names of choices, "
+            f"such as 'CppMicroGemm' or '^bmm$' ({error})."
         ) from error
 
 
@@ -83,7 +83,7 @@ def check_parameter(name: str, value: Any) -> None:
         raise UsageError(f"over[{name!r}] has {value!r}: expected whole numbers from 1.")
     most = COUNTS.get(parameter)
     if most is not None and value > most:
-        raise UsageError(f"over[{name!r}] has {value}: the most is {most}.")
+        raise UsageError(f"over[{name!r}] has {value}: the maximum is {most}.")
     if parameter != "num_stages" and value & (value - 1):
         near = min(
             (1 << value.bit_length() - 1, 1 << value.bit_length()), key=lambda p: abs(p - value)

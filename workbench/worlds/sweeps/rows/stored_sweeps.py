@@ -49,9 +49,9 @@ def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> di
         id, about, made = _chosen(path, sweeps, which)
         trials = _trials(store, id, about)
     day = _write_moment(made)
-    notes = [f"Opened from {path.name}, where it was written on {day}; nothing was run."]
+    notes = [f"Opened from {path.name}, written on {day}. Nothing was run."]
     if which is None and len(sweeps) > 1:
-        notes.append(f"It is the last of {len(sweeps)} sweeps there: wb.Sweep.stored lists them.")
+        notes.append(f"It is the latest of {len(sweeps)} sweeps there: wb.Sweep.stored lists them.")
     return dict(
         name=about.name,
         axes=about.axes,
@@ -68,21 +68,17 @@ def _chosen(
     path: Path, sweeps: list[tuple[str, NotedSweep, float]], which: str | int | None
 ) -> tuple[str, NotedSweep, float]:
     if not sweeps:
-        raise UsageError(f"{path.name} holds no sweep yet. Run one with store={path.name!r}.")
+        raise UsageError(f"{path.name} has no sweep yet. Run one with store={path.name!r}.")
     if which is None:
         return sweeps[-1]
     if isinstance(which, int):
         if 0 <= which < len(sweeps):
             return sweeps[which]
-        raise UsageError(
-            f"There is no sweep {which} in {path.name}: it holds {len(sweeps)}, from 0."
-        )
+        raise UsageError(f"{path.name} has no sweep {which}: it has {len(sweeps)}, counted from 0.")
     named = [row for row in sweeps if row[1].name == which]
     if not named:
         names = ", ".join(dict.fromkeys(about.name for _, about, _ in sweeps))
-        raise UsageError(
-            f"There is no sweep of {which!r} in {path.name}. It holds those of {names}."
-        )
+        raise UsageError(f"{path.name} has no sweep of {which!r}. It has sweeps of {names}.")
     return named[-1]
 
 

@@ -33,9 +33,7 @@ _DAMAGE = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
     MemoryError,  # what a table claims to need
 )
-INSTALL = (
-    "Parquet needs pyarrow: pip install 'aot-workbench[parquet]', or give the file the ending .csv."
-)
+INSTALL = "Parquet needs pyarrow: pip install 'aot-workbench[parquet]', or use the ending .csv."
 
 
 def read_table(path: str | PathLike[str]) -> dict[str, Any]:
@@ -56,8 +54,7 @@ def read_table(path: str | PathLike[str]) -> dict[str, Any]:
     except _DAMAGE as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ArtifactError(
-            f"{Path(path).name} holds no sweep that can be read ({why}). Give a file that "
-            "Sweep.export wrote."
+            f"{Path(path).name} has no readable sweep ({why}). Give a file from Sweep.export."
         ) from error
 
 
@@ -75,7 +72,7 @@ def is_parquet_file(path: str | PathLike[str]) -> bool:
     ending = Path(check_file_path(path)).suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise UsageError(
-            f"{Path(path).name}: expected the ending .sqlite (with the records of all rows), "
+            f"{Path(path).name}: expected the ending .sqlite (with the reports of all rows), "
             ".parquet or .csv."
         )
     return ending == ".parquet"
@@ -111,7 +108,7 @@ def _read_fields(table: pandas.DataFrame) -> dict[str, Any]:
         sizes=tuple(first["sizes"].split()),
         trials=trials,
         seconds=0.0,
-        notes=("Read from a table: nothing was run, the rows have no records.",),
+        notes=("Read from a table: nothing was run, and rows have no reports.",),
         expression=first["expression"],
     )
 

@@ -1,8 +1,8 @@
 """Measuring one function under many settings."""
 
 DOORS = {
-    "scheduler": "What runs the settings, each in a process of its own.",
-    "space": "What is varied: the axes with their values, and the settings that come of them.",
-    "strategies": "In which order a space is tried, how much of it, and how every trial is done.",
+    "scheduler": "Runs the trials, each in its own process.",
+    "space": "The axes with their values, and the configurations that they span.",
+    "strategies": "The search strategies, their budget, and the settings of every trial.",
 }
 """What other rooms import of this one."""

@@ -193,7 +193,7 @@ class Runner:
 
 
 def _cancelled(trial: Trial) -> Trial:
-    return replace(trial, status="cancelled", reason="the sweep was cancelled before it began")
+    return replace(trial, status="cancelled", reason="the sweep was cancelled before it started")
 
 
 CANCELLED = "cancelled"
@@ -278,7 +278,7 @@ def _died(child: Child, task: Task) -> Trial:
     """The row of a trial whose process gave none."""
     how = child.how_it_ended()
     if child.code == -signal.SIGKILL:
-        words = "the system ended its process (signal 9), as it does when memory runs out"
+        words = "the system killed its process (signal 9), probably out of memory"
         return replace(task.trial, status="out of memory", reason=words)
     wrote = child.last_words(_TAIL)
     said = f"; it wrote: {wrote}" if wrote else ""

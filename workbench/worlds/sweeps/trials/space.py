@@ -85,7 +85,7 @@ class Space:
         if not isinstance(over, Mapping) or not over:
             raise UsageError(
                 "over is empty: give at least one axis with its values, such as "
-                "over={'mode': ['default', 'max-autotune']}."
+                "`over={'mode': ['default', 'max-autotune']}`."
             )
         axes = {name: _values(name, values) for name, values in over.items()}
         for name in axes.keys() - set(sizes):
@@ -166,9 +166,9 @@ def _check_targets(axes: Mapping[str, Sequence[Any]], sizes: Sequence[str]) -> N
     named = [name for name in axes if name not in sizes and is_kernel_axis(name)]
     if named and not any(_is_virtual(target) for target in axes.get("target", ())):
         raise UsageError(
-            f"over[{named[0]!r}] is a parameter of Triton kernels, whose times on a virtual GPU a "
-            "model gives: name one, such as over={'target': ['h100'], …}. A device of this machine "
-            "tunes them itself: over={'mode': ['max-autotune']}."
+            f"over[{named[0]!r}] is a Triton parameter, which needs a virtual GPU: add one, such "
+            "as `over={'target': ['h100'], …}`. For this machine's device, let Inductor tune "
+            "it: `over={'mode': ['max-autotune']}`."
         )
 
 
@@ -236,10 +236,9 @@ def _check_option(name: str, value: Any, sizes: Sequence[str]) -> None:
     near = difflib.get_close_matches(name, [*OWN_AXES, *sizes, *PARAMETERS, *known], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
-        f"over has the axis {name!r}, which is neither {', '.join(OWN_AXES)} nor an option of "
-        f"Inductor nor a parameter of Triton kernels nor a size of the inputs.{hint} For a size "
-        "give the inputs as a function: "
-        f"args=lambda {name if name.isidentifier() else 'batch'}: (…,)."
+        f"over has the axis {name!r}, which is not one of {', '.join(OWN_AXES)}, an Inductor "
+        f"option, a Triton parameter or an input size. For a size, give the inputs as a "
+        f"function: `args=lambda {name if name.isidentifier() else 'batch'}: (…,)`.{hint}"
     )
 
 

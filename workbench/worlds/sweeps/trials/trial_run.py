@@ -305,7 +305,9 @@ def estimate_call(trial: Trial, report: Report) -> Trial:
         return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
     missing = sum(row.source == "bound" for row in told.rows)
     warnings = (
-        [f"{missing} of {plural(len(told.rows), 'kernel')} at their bound"] if missing else []
+        [f"{missing} of {plural(len(told.rows), 'kernel')} at their roofline bound"]
+        if missing
+        else []
     )
     if any(row.error is None and row.source == "modelled" for row in told.rows):
         warnings.append(f"the model's error was not measured on {told.target}")
@@ -341,14 +343,14 @@ def estimate_by_configs(
         if best.model_us is None:
             sizes = plural(best.warps, "warp"), plural(best.stages, "stage")
             asked = filter(None, (best.choice, *sizes))
-            why = best.rejection or best.note or "there is no model for its grid"
+            why = best.rejection or best.note or "its grid is not modelled"
             reason = f"{best.kernel} with {', '.join(asked)}: {why}"
             return replace(trial, status="failed", reason=reason, is_model=True), report
         times.append(best.model_us * _calls(kernel))
     known = [time for time in times if time is not None]
     missing = len(times) - len(known)
     count = plural(len(times), "kernel")
-    warning = f"a model has no time for {missing} of {count}" if missing else None
+    warning = f"no modelled time for {missing} of {count}" if missing else None
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning), report
 
 
@@ -365,7 +367,7 @@ def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[s
             known = "; ".join(
                 f"{id} has {', '.join((*names, *COUNTS))}" for id, names in sizes.items()
             )
-            raise UsageError(f"No kernel has {axis} that a sweep may change: {known}.")
+            raise UsageError(f"No kernel has {axis} for a sweep to change: {known}.")
         for id in having:
             by_kernel[id][parameter] = value
     return by_kernel
@@ -426,8 +428,8 @@ def _held(folder: Path | None, kind: int) -> Iterator[int]:
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise WorkbenchError(
-            f"Cannot make {file}, by which measurements wait for each other: {error.strerror}. "
-            "Set AOT_WORKBENCH_CACHE to a folder that is writable."
+            f"Cannot create {file}, the lock for measurements: {error.strerror}. Set "
+            "AOT_WORKBENCH_CACHE to a writable folder."
         ) from error
     try:
         fcntl.flock(handle, kind)  # the system lets go of it when the process ends, however it ends

@@ -98,8 +98,8 @@ def _unsaved(sweep: Sweep) -> Iterator[str]:
     """Once, and short: how many settings no file can hold."""
     count = sum((trial.warning or "").startswith(UNSAVED) for trial in sweep.trials)
     if count:
-        whole = plural(len(sweep.trials), "setting")
-        yield f"{count} of {whole} cannot be saved to a file; the remark of each says why."
+        whole = plural(len(sweep.trials), "configuration")
+        yield f"{count} of {whole} cannot be saved to a file; each row has the reason."
 
 
 def words_of(name: str, value: Any) -> str:
@@ -197,7 +197,7 @@ def _row(sweep: Sweep, trial: Trial, live: Live) -> SweepRow:
 def describe_evidence(trial: Trial) -> str:
     """On what the verdict of a row rests, or why there is none; nothing where nothing was timed."""
     if trial.same_as is not None:
-        return f"identical code: not timed again, the times are those of {trial.same_as}"
+        return f"identical code, not timed again; times are from {trial.same_as}"
     pairs = trial.pairs
     if not len(pairs) or pairs.doubt:
         return pairs.doubt if len(pairs) else ""
@@ -265,7 +265,7 @@ def facts(sweep: Sweep) -> str:
     known = f", {sweep.from_store} from the store" if sweep.from_store else ""
     took = f" in {format_seconds(sweep.seconds)}" if sweep.seconds else ""
     machines = sorted({trial.machine for trial in sweep.trials if trial.machine})
-    words = [f"{plural(len(sweep.trials), 'setting')}{took}{known}."]
+    words = [f"{plural(len(sweep.trials), 'configuration')}{took}{known}."]
     words += [f"Measured on {', '.join(machines)}."] if machines else []
     return " ".join(words)
 
@@ -275,11 +275,11 @@ def remarks(trial: Trial) -> Iterator[str]:
     if trial.status != "done":
         yield f"{trial.status}: {trial.reason}" if trial.reason else trial.status
     if trial.is_model:
-        yield "a model's figure, nothing was run"
+        yield "modelled, nothing was run"
     if trial.chosen:
         first, *others = trial.chosen.split("; ")
         yield f"chose {first}" + (f" and {len(others)} more" if others else "")
     if trial.same_as is not None:
-        yield f"identical code: the times are those of {trial.same_as}"
+        yield f"identical code; times are from {trial.same_as}"
     if trial.warning:
         yield trial.warning

@@ -107,7 +107,7 @@ def _list_inside(sweep: Sweep) -> Iterator[Block]:
         report = report_of(sweep, trial)
         if report is not None and (len(report.autotune) or len(report.ranked_configs)):
             rows = [_choice(row) for row in choices(sweep, [trial]).to_dict("records")]
-            title = f"Inside of the kernels of {trial.title}"
+            title = f"Inside the kernels of {trial.title}"
             yield Table(title, _CHOICES, rows, ".choices()")
             for rivals in report.rivals()[:_PAIRS]:
                 yield Sentence(summarize_rivals(rivals))
@@ -150,12 +150,11 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
     """One chart; see `Sweep.plot`."""
     if chart not in CHARTS:
         raise UsageError(
-            f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}."
-            f"{suggest(chart, CHARTS)}"
+            f"Unknown chart {chart!r}. Choose one of: {', '.join(CHARTS)}.{suggest(chart, CHARTS)}"
         )
     if not timed(sweep) and "metric" not in choice:
         raise UsageError(
-            "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
+            "Nothing to draw: no configuration was measured. See the column reason of .frame()."
         )
     if chart == "heat":
         return draw_heat_map(build_heat_map(sweep, **choice))
@@ -169,7 +168,7 @@ def build_heat_map(
     """One metric over two axes, darker: further from the best; of several rows the best."""
     metric = metric or choose_metric(sweep)
     if metric not in FIGURES:
-        raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
+        raise UsageError(f"Unknown metric {metric!r}. Choose one of: {', '.join(FIGURES)}.")
     longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
     across = _axis(sweep, x or longest[0])
     rest = [name for name in longest if name != across]
@@ -195,14 +194,14 @@ def build_heat_map(
             HeatRow(row or across, tuple(cells[n * width : (n + 1) * width]))
             for n, row in enumerate(rows)
         ),
-        caption="darker: further from the best; of several settings in one cell the best",
+        caption="darker is further from the best; each cell shows its best configuration",
         corner=down if down != across else "",
     )
 
 
 def _axis(sweep: Sweep, name: str) -> str:
     if name not in sweep.axes:
-        raise UsageError(f"There is no axis {name!r}. Take one of: {', '.join(sweep.axes)}.")
+        raise UsageError(f"Unknown axis {name!r}. Choose one of: {', '.join(sweep.axes)}.")
     return name
 
 
@@ -213,7 +212,7 @@ def pareto(sweep: Sweep) -> Figure:
     none.
     """
     is_ratio = choose_metric(sweep) == "speedup"
-    what = "speed-up over the original" if is_ratio else "calls per ms, by a model"
+    what = "speed-up over eager" if is_ratio else "calls per ms (modelled)"
     return spots.draw(
         list_spots(sweep),
         title=f"{sweep.name}: {what} against compile time",
@@ -242,7 +241,7 @@ def parallel(sweep: Sweep) -> Figure:
         own = [places.get((name, settings.get(name, "")), 0.5) for name in sweep.axes]
         good = height if metric in _MORE_IS_BETTER else 1 - height
         drawn.append(strands.Strand((*own, height), good))
-    return strands.draw(rails, drawn, f"{sweep.name}: {metric} by setting")
+    return strands.draw(rails, drawn, f"{sweep.name}: {metric} by configuration")
 
 
 def _spread(count: int) -> Sequence[float]:
@@ -254,7 +253,7 @@ def rounds(sweep: Sweep) -> Figure:
     rows = [(trial, trial.relative) for trial in timed(sweep)]
     rows = [(trial, values) for trial, values in rows if values]
     if not rows:
-        raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
+        raise UsageError("Nothing to draw: times are modelled, so rounds do not exist.")
     rows.sort(key=lambda row: compute_median_interval(row[1]).median)
     shown = rows[:_MOST]
     lines = list(_forest(sweep, shown))
@@ -271,9 +270,9 @@ def rounds(sweep: Sweep) -> Figure:
         for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
             label.set_fontweight("normal" if values else "bold")
         axes.invert_yaxis()
-        axes.set_xlabel("time over that of the original; the bar holds the median with 99.9 %")
+        axes.set_xlabel("time relative to eager, with the 99.9 % interval of the median")
         more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
-        axes.set_title(f"{sweep.name}: rounds of each setting{more}")
+        axes.set_title(f"{sweep.name}: rounds of each configuration{more}")
     return drawn
 
 
@@ -317,7 +316,7 @@ def _list_sentences(sweep: Sweep) -> tuple[str, ...]:
 
 def _refuse_comparison(a: Any, b: Any, names: tuple[str, str] | None) -> Any:
     """Raise `UsageError`: rows are compared."""
-    raise UsageError("Two rows of a sweep are compared, not sweeps: sweep.diff(0, 1).")
+    raise UsageError("Sweeps are not compared, but two rows of one are: sweep.diff(0, 1).")
 
 
 SHOWN = {

@@ -72,13 +72,13 @@ class SweepView(RequestWidget):
             return show_row(report, question["part"], f"found.report({number})")
         if ask == "compare-rows":
             if len(question["rows"]) != 2:
-                raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
+                raise UsageError(f"Select two rows to compare, not {len(question['rows'])}.")
             a, b = question["rows"]
             names = apart(self._trial(a), self._trial(b))
             return diff_document(compare(self._report(a), self._report(b), names))
         if ask != "cancel":
             raise UsageError(f"A sweep has no part {ask!r}: it has row, compare-rows and cancel.")
         if self._cancel is None:
-            raise UsageError("Nothing runs here that could be cancelled.")
+            raise UsageError("Nothing is running here, so nothing can be cancelled.")
         self._cancel()
         return None

@@ -33,7 +33,7 @@ export function Streams({ store }: { store: Store }) {
     <>
       <div class="bar">
         <h2>Streams</h2>
-        <span class="faint cut">one call of this rank, by a model</span>
+        <span class="faint cut">one modelled call of this rank</span>
         <span class="grow" />
         {zoom && (
           <Button look="quiet" press={() => setZoom(null)}>

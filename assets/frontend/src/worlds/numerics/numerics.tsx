@@ -72,7 +72,7 @@ function Stages({ store, stages }: { store: Store; stages: readonly StageBar[] }
     `${(100 * Math.max(0, Math.log10(Math.max(off, LEAST)) + 2)) / decades}%`;
   const step = Math.ceil(decades / 4);
   return (
-    <figure aria-label="What each stage departs by itself">
+    <figure aria-label="Local error of each stage">
       {stages.map(({ stage, said, words, own_off, eager_off, noise, row }) => (
         <button
           key={stage}
@@ -102,7 +102,7 @@ function Stages({ store, stages }: { store: Store; stages: readonly StageBar[] }
         </span>
       </div>
       <figcaption class="mut">
-        <b /> off from float64, in roundings (eps) <i /> eager <u /> noise floor
+        <b /> error against float64 (eps) <i /> eager <u /> noise floor
       </figcaption>
     </figure>
   );

@@ -39,7 +39,7 @@ function DeviationCard({ store, row }: RowCardProps<Deviation>) {
   const cures = found?.cures.filter(({ id }) => row.cures.includes(id)) ?? [];
   return (
     <>
-      <Head kind={`Deviation, ${row.verdict}`} title={`${row.kernel ?? row.part}, ${row.value}`} />
+      <Head kind={`Difference, ${row.verdict}`} title={`${row.kernel ?? row.part}, ${row.value}`} />
       <Facts
         of="deviations"
         rows={[
@@ -87,11 +87,11 @@ function Histogram({ row }: { row: Deviation }) {
   const first = (part: string) => (part === "NaN" ? -1 : parseInt(part));
   const share = (count = 0) => (row.elements ? count / row.elements : 0);
   return (
-    <Section title="Elements by units from eager, float64">
+    <Section title="Elements by ULPs from eager, float64">
       <table class="ulps">
         <thead>
           <tr>
-            <th scope="col">Units</th>
+            <th scope="col">ULPs</th>
             <th scope="col">Eager</th>
             <th scope="col">float64</th>
             <td />

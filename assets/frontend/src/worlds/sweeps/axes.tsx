@@ -32,7 +32,7 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
   const order = [...rows].sort((a, b) => down(state.figure(b) ?? 0) - down(state.figure(a) ?? 0));
   return (
     <div class="scroll sweep-chart" ref={box}>
-      <p class="mut">{`A line for each setting, from its values to its ${title.toLowerCase()}; the best on top and strongest, grey what is too noisy to say.`}</p>
+      <p class="mut">{`A line for each configuration, from its values to its ${title.toLowerCase()}. The best is on top and strongest; grey is too noisy to say.`}</p>
       <svg width={width} height={HEIGHT} role="img" aria-label={`Axes and ${title}`}>
         {order.map((row) => {
           const share = down(state.figure(row) ?? 0);

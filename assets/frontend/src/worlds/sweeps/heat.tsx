@@ -30,7 +30,7 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
       </div>
       <div class="scroll sweep-chart" tabIndex={0} role="group" aria-label="Heat map">
         <p class="mut">
-          Stronger: further from the best. Of several settings in a cell the best. What is noisy has
+          Stronger is further from the best. Each cell shows its best configuration; noisy ones have
           no shade.
         </p>
         <HeatTable

@@ -33,7 +33,7 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const words = [
     `${done} done`,
     ...(known ? [`${known} of them from the store`] : []),
-    lost === null ? `${running} running` : "the rest did not end",
+    lost === null ? `${running} running` : "the rest did not finish",
     `${failed} failed`,
     ...(left === null || lost !== null ? [] : [`about ${seconds(Math.round(left))} left`]),
   ];
@@ -43,7 +43,7 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
     <>
       <div class="row">
         {lost === null && <span class="spin" aria-hidden="true" />}
-        <b>{`${done + failed}${doc.total === null ? "" : ` of ${doc.total}`} settings`}</b>
+        <b>{`${done + failed}${doc.total === null ? "" : ` of ${doc.total}`} configurations`}</b>
         <span class="mut grow" role="status">
           {words.join(" · ")}
         </span>
@@ -54,8 +54,8 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
       <p class="cut">
         <span class="mut">
           {timed.length
-            ? `${faster.length} of ${timed.length} that are timed: faster than the original beyond the noise.`
-            : "The first row comes when its code is compiled and measured."}
+            ? `${faster.length} of ${timed.length} timed configurations are significantly faster than eager.`
+            : "The first row appears when its code is compiled and measured."}
         </span>
       </p>
     </>
@@ -68,10 +68,10 @@ function Cancel({ state, off }: { state: SweepState; off: string | null }) {
   return (
     <>
       {isAsked && isLate && (
-        <span class="mut">If it goes on, interrupt the kernel: what is done is kept.</span>
+        <span class="mut">If it continues, interrupt the kernel; finished rows are kept.</span>
       )}
       <Button
-        tip={off ?? "Ends what runs; what is done is kept"}
+        tip={off ?? "Stops running trials; finished rows are kept"}
         isOff={off !== null}
         disabled={isAsked}
         press={() => void state.cancel()}
@@ -96,7 +96,7 @@ function Bar({ done, failed, running, total }: BarProps) {
     <div
       class="sweep-bar"
       role="progressbar"
-      aria-label="Settings that have ended"
+      aria-label="Finished configurations"
       aria-valuemin={0}
       aria-valuemax={whole}
       aria-valuenow={done + failed}
@@ -116,7 +116,7 @@ function Answer({ doc }: { doc: SweepDocument }) {
       {doc.status === "cancelled" && (
         <p>
           <b>The sweep was cancelled.</b>
-          {` What was done is kept; ${plural(left, "setting")} can be tried by running it again.`}
+          {` Finished rows are kept; run it again to try ${plural(left, "more configuration")}.`}
         </p>
       )}
       <div class="row">

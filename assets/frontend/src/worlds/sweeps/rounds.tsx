@@ -44,14 +44,16 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   const scale = ticks(...ends, Math.max(2, Math.floor((width - left) / 90)));
   const words = tickTexts(scale);
   const more =
-    rows.length > shown.length ? ` ${shown.length} of ${plural(rows.length, "setting")}.` : "";
+    rows.length > shown.length
+      ? ` ${shown.length} of ${plural(rows.length, "configuration")}.`
+      : "";
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="group" aria-label="Forest plot">
       <p class="mut">
-        {`Time over that of the original in the same round: less is faster. The bar holds the median with 99.9 %; grey: too noisy to say.${more}${far ? ` ${plural(far, "round")} further out ${far === 1 ? "stands" : "stand"} at the edge.` : ""}`}
+        {`Time relative to eager in the same round; less is faster. The bar is the 99.9 % interval of the median; grey is too noisy to say.${more}${far ? ` ${plural(far, "round")} further out ${far === 1 ? "is" : "are"} drawn at the edge.` : ""}`}
       </p>
       {isLong && <p class="mono">{axesOf(doc, constant)}</p>}
-      <svg width={width} height={height} role="img" aria-label="Forest plot of the settings">
+      <svg width={width} height={height} role="img" aria-label="Forest plot of the configurations">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
         {lines.map((line, n) => {
           const y = n * ROW + ROW / 2;
@@ -76,7 +78,7 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
           </text>
         ))}
         <text x={(left + width - RIGHT) / 2} y={height - 6} text-anchor="middle">
-          Time over that of the original
+          Time relative to eager
         </text>
       </svg>
     </div>

@@ -18,15 +18,15 @@ import { Settings } from "./table";
 
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "5"], words: "switch view", isRange: true },
-  { keys: ["↑", "↓"], words: "previous or next setting" },
-  { keys: ["Enter"], words: "open the record of the setting" },
-  { keys: ["Esc"], words: "back to all settings" },
+  { keys: ["↑", "↓"], words: "previous or next configuration" },
+  { keys: ["Enter"], words: "open the report of the configuration" },
+  { keys: ["Esc"], words: "back to all configurations" },
 ];
 const WORDS = { running: "running", cancelled: "cancelled", done: "done" };
 
 export function SweepShell({ state }: { state: SweepState }) {
   return (
-    <Openable opening={state.opening} all="All settings">
+    <Openable opening={state.opening} all="All configurations">
       {(isHidden) => <Whole state={state} isHidden={isHidden} />}
     </Openable>
   );

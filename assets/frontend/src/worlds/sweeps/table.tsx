@@ -26,12 +26,12 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
       <div class="bar">
         <h2>Settings</h2>
         <span class="mut cut" data-tip="">
-          {[same && `The same in all: ${same}.`, hintOf(state)].filter(Boolean).join(" ")}
+          {[same && `Same in all rows: ${same}.`, hintOf(state)].filter(Boolean).join(" ")}
         </span>
         <span class="grow" />
         {state.host.kind === "live" && (
           <Button
-            tip={lost ?? "What differs between the two rows that are picked"}
+            tip={lost ?? "Compare the two picked rows"}
             isOff={count !== 2 || lost !== null}
             press={() => void state.compare()}
           >
@@ -46,7 +46,7 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
         columns={columns}
         rows={doc.rows}
         order={{ key: doc.by, direction: doc.by === "speedup" ? "desc" : "asc" }}
-        none="No setting has ended yet."
+        none="No configuration has finished yet."
         open={(row) => void state.open(row)}
         click={(row) => void state.open(row)}
       />
@@ -56,7 +56,7 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
 
 function hintOf(state: SweepState): string {
   if (!isAwake(state.host)) return "";
-  return state.rows.value.some((row) => row.can_open) ? "A click opens the full record." : "";
+  return state.rows.value.some((row) => row.can_open) ? "A click opens the full report." : "";
 }
 
 function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): Column<SweepRow>[] {
@@ -90,7 +90,7 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
 
 /** The verdict against the original and on what it rests. */
 function verdictOf(row: SweepRow): string {
-  return row.verdict ? `Against the original: ${row.verdict} (${row.evidence})` : "";
+  return row.verdict ? `Against eager: ${row.verdict} (${row.evidence})` : "";
 }
 
 /** A speed-up with its interval; nothing stands out of one that is too noisy to say. */

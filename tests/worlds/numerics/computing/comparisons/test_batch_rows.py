@@ -65,11 +65,9 @@ def test_the_first_kernel_that_gives_a_row_another_value_is_named(monkeypatch) -
     assert answer.is_invariant is False
     row = answer.rows[0]
     assert (row.case, row.kernel, row.node, row.equal) == ("alone", "k0", "mm", False)
-    assert row.reason.startswith("the library takes another kernel")
+    assert row.reason.startswith("the library uses another kernel")
     assert row.differ > 0
-    assert "Row 3 alone, of 1 row, is another one from k0 (extern_kernels.mm, mm) on" in (
-        answer.sentence
-    )
+    assert "Row 3 alone (1 row) first differs at k0 (extern_kernels.mm, mm): " in answer.sentence
 
 
 def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None:
@@ -84,10 +82,10 @@ def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None
     }
     assert answer.is_invariant is None
     assert (
-        "Not checked alone and in half of the batch: the code that was compiled for 8 rows does not"
+        "Not checked alone and in half of the batch: the code for 8 rows accepts no other batch"
         in (answer.sentence)
     )
-    with pytest.raises(wb.UsageError, match="There is no row 8: the batch has 8"):
+    with pytest.raises(wb.UsageError, match="Row 8 does not exist: the batch has 8"):
         found.batch_invariance(8)
 
 
@@ -106,10 +104,10 @@ def test_a_tensor_that_is_given_twice_stays_one() -> None:
 
 def test_where_nothing_can_be_said_of_a_row_it_is_refused() -> None:
     found = wb.numerics(wb.aot_compile(scaled, (X[:1],), grad=False), (X[:1],))
-    with pytest.raises(wb.UsageError, match="The batch has 1 row, which has no company"):
+    with pytest.raises(wb.UsageError, match="The batch has 1 row: pass at least 2"):
         found.batch_invariance()
     drawn = wb.aot_compile(lambda x: torch.nn.functional.dropout(x, 0.5), (X,), grad=False)
-    with pytest.raises(wb.UsageError, match="draws random numbers, other ones for each row"):
+    with pytest.raises(wb.UsageError, match="draws different random numbers for each row"):
         wb.numerics(drawn, (X,)).batch_invariance()
 
 
@@ -124,9 +122,7 @@ def test_a_row_at_another_place_is_not_laid_to_the_number_of_rows(monkeypatch) -
 
     monkeypatch.setattr(extern_kernels, "mm", by_place)
     reasons = {row.case: row.reason for row in found.batch_invariance(3).rows if not row.equal}
-    assert reasons["with zeros before it"].endswith(
-        "or another split, for another place of the row"
-    )
+    assert reasons["with zeros before it"].endswith("or split for another position of the row")
 
 
 def test_weights_that_are_rewritten_have_no_rows() -> None:
@@ -155,7 +151,7 @@ def test_what_mixes_the_rows_is_told_from_rounding(row: int) -> None:
     found = wb.numerics(wb.aot_compile(Mixing().train(), (x,), grad=False), (x,))
     other = [each for each in found.batch_invariance(row).rows if each.equal is False]
     assert {each.case for each in other} == {"with zeros behind it", "with zeros before it"}
-    reason = "other rows of the batch enter its value, as in a batch norm that is trained"
+    reason = "its value depends on other rows of the batch, as in a training batch norm"
     assert all(each.reason.endswith(reason) for each in other), other
     assert (other[0].reason == reason) is (row == 0)  # at its place, with as many rows
 

@@ -19,12 +19,12 @@ from workbench.worlds.numerics.computing.recorded_stages import StageGraph
 from workbench.worlds.numerics.findings.causes import FUNCTION, REDUCTION, guess_rounding
 from workbench.worlds.numerics.rows import BatchRow
 
-_LIBRARY = "the library takes another kernel, or another split, for {}"
-_SPLIT = "a reduction is split otherwise for {}"
-_TAIL = "the last elements of a vectorised loop take another implementation of a function"
-_OTHER = "its loops part the elements otherwise for {}"
-_ENTER = "other rows of the batch enter its value, as in a batch norm that is trained"
-_BESIDE = "other rows beside it"
+_LIBRARY = "the library uses another kernel or split for {}"
+_SPLIT = "a reduction is split differently for {}"
+_TAIL = "the tail of a vectorized loop uses another implementation of a function"
+_OTHER = "its loops split the elements differently for {}"
+_ENTER = "its value depends on other rows of the batch, as in a training batch norm"
+_BESIDE = "different batch contents"
 _ROUNDINGS = 64.0
 """A sum in another order, or a function of another library, is not off by as many."""
 
@@ -137,13 +137,11 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
     row draws random numbers of its own.
     """
     if batch.rows < 2:
-        raise UsageError(
-            "The batch has 1 row, which has no company to be parted from: pass inputs with several."
-        )
+        raise UsageError("The batch has 1 row: pass at least 2, which batch invariance needs.")
     if program.stages.list_random():
         raise UsageError(
-            "The call draws random numbers, other ones for each row: no row is the same twice. "
-            "Compile it for inference, with model.eval()."
+            "The call draws different random numbers for each row: compile it for inference, with "
+            "model.eval()."
         )
     program = program.renew()
     whole = _run(program, batch, tuple(range(batch.rows)), batch.row)
@@ -156,16 +154,16 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
             other = _run(program, batch, places, places.index(batch.row))
         except ContractError:
             why = (
-                f"the code that was compiled for {batch.rows} rows does not take another number; "
-                "compile with a dynamic batch, such as dynamic_shapes={'x': {0: Dim('batch')}}"
+                f"the code for {batch.rows} rows accepts no other batch size; compile with a "
+                "dynamic one, such as dynamic_shapes={'x': {0: Dim('batch')}}"
             )
             rows.append(BatchRow(case, len(places), None, reason=why))
             continue
         changed = _BESIDE
         if len(places) != batch.rows:
-            changed = "another number of rows"
+            changed = "another batch size"
         elif places.index(batch.row) != batch.row:
-            changed = "another place of the row"
+            changed = "another position of the row"
         fed = _find_fed(program.stages.lowered, inputs, program.aten_inputs())
         row = BatchRow(case, len(places), True)
         rows.append(_find_first(program, row, changed, [v for v in whole if v[1] in fed], other))
@@ -222,7 +220,7 @@ def _find_first(
             if changed == _BESIDE:
                 reason = _ENTER
             elif off > _ROUNDINGS and value.is_floating_point():
-                reason = f"this is more than rounding: perhaps {_ENTER}"
+                reason = f"more than rounding: perhaps {_ENTER}"
             return replace(
                 row,
                 equal=False,
@@ -238,24 +236,21 @@ def _find_first(
         return replace(row, equal=None, reason=why)
     if not compared:
         raise UsageError(
-            "No kernel leaves a value whose first dimension has the rows of the batch: there is no "
-            "row to compare."
+            "No kernel writes a value whose first dimension is the batch, so no row can be "
+            "compared."
         )
     return row
 
 
 def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
     """Why equal kernels do not make a program invariant: it calls a library that is not here."""
-    verdict = "the generated kernels give it the same bits, but"
+    verdict = "the generated kernels are bitwise equal, but"
     if not compared:
-        verdict = "no generated kernel leaves a value with the rows of the batch, and"
+        verdict = "no generated kernel writes a value whose rows are the batch, and"
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
-    are = "is a call" if len(first) == 1 else "are calls"
-    return (
-        f"{verdict} {shown} {are} of a library of the GPU, which may take another kernel or "
-        "another split for other rows"
-    )
+    are = "is a GPU library call" if len(first) == 1 else "are GPU library calls"
+    return f"{verdict} {shown} {are}, which may use another kernel or split for other rows"
 
 
 def _explain(program: HostProgram, kernel: Kernel) -> str:

@@ -98,10 +98,10 @@ def load_call(path: Path) -> KeptCall:
         inputs, outputs = dict(data["inputs"]), tuple(data["outputs"])
         texts = str(data["name"]), str(data["place"])
     except FileNotFoundError as error:
-        raise UsageError(f"There is no file {path.name}.") from error
+        raise UsageError(f"The file {path.name} does not exist.") from error
     except Exception as error:
         raise UsageError(
-            f"{path.name} holds no values of a call: write them with "
+            f"{path.name} has no values of a call: write them with "
             "numerics(x, args).save_values(path)."
         ) from error
     by_node = {value.node: value for value in values}
@@ -208,12 +208,12 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
         if not wrong:
             own, others = (", ".join([*call.inputs][:3]) for call in (one, other))
             raise UsageError(
-                f"{one.name} and {other.name} have no input of the same name ({own}; {others}), by "
-                "which values are matched: call the arguments and modules alike."
+                f"{one.name} ({own}) and {other.name} ({others}) have no common input name: give "
+                "arguments and modules the same names, which match the values."
             )
         raise UsageError(
-            f"{one.name} and {other.name} were not given the same inputs and weights ({wrong[0]} "
-            "is another): what differs then says nothing of the programs."
+            f"{one.name} and {other.name} have different inputs or weights ({wrong[0]}): call "
+            "both with the same ones."
         )
     apart: set[str] = set()
     for name, value in one.values.items():
@@ -238,7 +238,7 @@ def list_unlike(one: KeptCall, other: KeptCall) -> Iterator[str]:
     for number, pair in enumerate(zip(one.outputs, other.outputs, strict=False)):
         if any(isinstance(output, torch.Tensor) for output in pair) and not is_comparable(*pair):
             first, second = map(describe_kind, pair)
-            yield f"Output {number} is {first} of {one.name} and {second} of {other.name}."
+            yield f"Output {number} is {first} in {one.name} and {second} in {other.name}."
 
 
 def compare_outputs(
@@ -280,9 +280,9 @@ def _explain(value: KeptValue, other: KeptValue) -> str:
     more, less = sorted((value, other), key=lambda one: len(one.low), reverse=True)
     if len(more.low) > len(less.low):
         where = "the first" if more is value else "the second"
-        return f"{where} leaves out casts that the other makes: {describe_elided(more.low)}"
+        return f"{where} elides casts that the other makes: {describe_elided(more.low)}"
     if value.is_library != other.is_library:
-        return "a call of a library in one, a generated kernel in the other"
+        return "a library call in one, a generated kernel in the other"
     if value.code == other.code and not value.is_library:
-        return f"{value.rounds}: the same code, run in another way"
+        return f"{value.rounds}: the same code, run differently"
     return value.rounds
