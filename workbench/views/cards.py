@@ -23,7 +23,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
             (
                 Column("Width", "vector_bytes", "B", absent=_NO),
                 Column("Sectors", "sectors", "amount", absent=_NO),
-                Column("Least", "least_sectors", "amount", absent=_NO),
+                Column("Ideal", "least_sectors", "amount", absent=_NO),
                 Column("Used", "used", "share", absent=_NO),
                 Column("Used, L1", "used_l1", "share", absent=_NO),
             ),
