@@ -213,7 +213,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         Column("Shape", "shape", "code", "minmax(90px, 1.2fr)"),
     ),
     "leaves": (
-        Column("Way", "way", width="minmax(110px, 1fr)"),
+        Column("Start-up mode", "way", width="minmax(110px, 1fr)"),
         Column("Output", "leaf", "code", "minmax(90px, 1fr)"),
         Column(
             "Difference",
@@ -227,13 +227,13 @@ _OWN: Mapping[str, Sequence[Column]] = {
         ),
     ),
     "ways": (
-        Column("Way", "way", width="minmax(124px, 1.3fr)", field="title"),
+        Column("Start-up mode", "way", width="minmax(124px, 1.3fr)", field="title"),
         number_of(RoundTripWay, "imports_s", "58px", "imports", is_wide=True),
         number_of(RoundTripWay, "load_s", "58px", "load"),
         number_of(RoundTripWay, "first_call_s", "70px", "call"),
         number_of(RoundTripWay, "first_result_s", "84px", "result"),
         Column(
-            "Its parts",
+            "Parts",
             "bar",
             "s",
             "minmax(80px, 1.2fr)",
