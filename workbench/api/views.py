@@ -174,7 +174,7 @@ def launches(
     Raises
     ------
     UsageError
-        There are no kernels on a GPU.
+        No kernel runs on a GPU.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def forecast(x: Any) -> Forecast:
     Raises
     ------
     UsageError
-        There are no kernels on a GPU, for example after compiling for the CPU, or the GPU is not in
+        No kernel runs on a GPU, for example after compiling for the CPU, or the GPU is not in
         `targets()`.
 
     Examples

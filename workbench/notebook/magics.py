@@ -94,7 +94,7 @@ class WorkbenchMagics(OptionMagics):
             chosen, rest = self.parse_line(self.aot_compile, line)
             if cell is not None and rest:
                 raise UsageError(
-                    f"the call stands at the end of the cell, not beside %%aot_compile: {rest}"
+                    f"write the call at the end of the cell, not after %%aot_compile: {rest}"
                 )
             if chosen.annotate and cell is None:
                 raise UsageError("-a annotates a cell: use it with %%aot_compile.")

@@ -43,10 +43,10 @@ describe("two things that kernels compute both", () => {
   it("are not apart, and of many kernels a few are named", () => {
     const none = { kind: "apart" as const, answers: [] };
     const said = (ids: string[]) => keptAnswer(none, ids, [...ids, "k99"])?.sentence;
-    expect(said(["k1"])).toBe("They are not apart: k1 computes both.");
-    expect(said(["k1", "k2"])).toBe("They are not apart: k1 and k2 compute both.");
+    expect(said(["k1"])).toBe("They are fused: k1 computes both.");
+    expect(said(["k1", "k2"])).toBe("They are fused: k1 and k2 compute both.");
     expect(said(["k1", "k2", "k3", "k4", "k5", "k6"])).toBe(
-      "They are not apart: k1, k2, k3, k4 and 2 more compute both.",
+      "They are fused: k1, k2, k3, k4 and 2 more compute both.",
     );
   });
 });

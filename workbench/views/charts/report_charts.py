@@ -108,8 +108,7 @@ def plot(report: Report, name: str) -> Figure:
     """
     if name not in _CHARTS:
         raise UsageError(
-            f"Unknown chart {name!r}. Choose one of: {', '.join(_CHARTS)}."
-            f"{suggest(name, _CHARTS)}"
+            f"Unknown chart {name!r}. Choose one of: {', '.join(_CHARTS)}.{suggest(name, _CHARTS)}"
         )
     table, draw = _CHARTS[name]
     if not len(getattr(report, table)):

@@ -113,9 +113,7 @@ def text(memory: Memory) -> str:
         )
     reserved = memory.peaks[-1].reserved_bytes
     if reserved is not None:
-        lines.append(
-            f"  reserved{format_bytes(reserved):>11}  on the device (allocator model)"
-        )
+        lines.append(f"  reserved{format_bytes(reserved):>11}  on the device (allocator model)")
     parts = memory.at_peak("line")
     shown = list(parts.items())[:_SHOWN]
     lines += [

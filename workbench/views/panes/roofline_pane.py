@@ -25,9 +25,7 @@ _UNMEASURED = (
 _NO_RATES = (
     "The kernels were measured, but not the peak rates of this CPU. A new profile measures both."
 )
-_ELSEWHERE = (
-    " For a GPU target (none is needed here), every kernel has an estimated roofline time."
-)
+_ELSEWHERE = " For a GPU target (none is needed here), every kernel has an estimated roofline time."
 _BY_SHEET = "rates of the GPU's data sheet"
 _BY_PROFILE = "rates measured by the profile (triad, float32 GEMM)"
 
