@@ -212,7 +212,7 @@ def test_what_is_as_declared_runs() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"path": "a", "cuont": 3}, "example: there is no argument cuont: did you mean count?"),
+        ({"path": "a", "cuont": 3}, "example: unknown argument cuont: did you mean count?"),
         ({"path": "a", "wholly_new": 3}, "there is no argument wholly_new: it takes path, "),
     ],
 )

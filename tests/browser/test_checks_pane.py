@@ -91,5 +91,5 @@ def test_programs_that_are_not_known_are_not_none(
     page = open_page(width=900).page
     show(page, f"{(tmp_path / 'report.html').as_uri()}#pane=checks")
     assert page.locator(".checks figcaption").inner_text() == (
-        "Grid 37 × 1 × 1: 37 programs, which of them is not known"
+        "Grid 37 × 1 × 1: 37 program instances, unknown which"
     )

@@ -14,7 +14,8 @@ from tests.browser.classic import running_classic
 from tests.browser.driving import READY, one_view
 
 SAID = (
-    "The kernel has stopped: what needs it is off. The record stays; run the cell again to go on."
+    "The kernel has stopped, so live actions are off. The report stays; run the cell again to "
+    "go on."
 )
 PID = "import os\nos.getpid()"
 SHUT_DOWN = "() => { jupyterapp.shell.currentWidget.sessionContext.shutdown(); return 1 }"

@@ -67,7 +67,7 @@ def test_kernels_are_bars_the_costliest_first(open_thing: Callable[[str], Any]) 
 def test_a_line_says_that_its_kernels_are_not_its_alone(open_thing: Callable[[str], Any]) -> None:
     inspector = open_thing("L:s0:31")
     words = inspector.get_by_text("lines, too").inner_text()
-    assert words.startswith("It is a part of the ")
+    assert words.startswith("It is part of the ")
     assert "kernels below, which cost" in words
 
 

@@ -49,7 +49,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
     save.click()
     view.get_by_text("No round trip yet.").wait_for(timeout=LONG)
     assert (lab.folder / "kept.aot").is_file()
-    machine = view.get_by_label("Description of a machine")
+    machine = view.get_by_label("Machine description")
     machine.fill("nowhere.json")
     view.get_by_role("button", name="Check against it").click()
     view.get_by_text("The comparison failed.").wait_for(timeout=LONG)

@@ -113,8 +113,8 @@ def test_a_cell_that_fails_shows_its_error_once(
     [
         ("%aot_compile", "Write the call to compile"),
         ("%aot_compile abs", "'abs' is not a call"),
-        ("%aot_compile abs(", "is no Python expression"),
-        ("%aot_compile --wrong abs(1)", "There is no option --wrong"),
+        ("%aot_compile abs(", "is not a Python expression"),
+        ("%aot_compile --wrong abs(1)", "Unknown option --wrong"),
         ("%aot_compile --targt h100 abs(1)", "no option --targt. Did you mean --target?"),
         ("%aot_compile -m", "-m needs a value: -m MODE"),
         ("%aot_compile -d x abs(1)", "expected ARG:DIM=NAME[MIN..MAX]"),

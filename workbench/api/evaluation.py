@@ -197,7 +197,7 @@ def verify(
         if not isinstance(x, Compiled | CrossCompiled):
             raise UsageError(
                 "ranks= needs a result of aot_compile inside `with wb.virtual_cluster(...)`; got "
-                f"a {type(x).__name__}."
+                f"{type(x).__name__}."
             )
         if float64:
             raise UsageError(
@@ -230,7 +230,7 @@ def verify(
             return verify_program(x.program, x.original, question, progress=callback)
     if not isinstance(x, Compiled | Package):
         raise UsageError(
-            f"verify takes the result of aot_compile, package or load; got a {type(x).__name__}."
+            f"verify takes the result of aot_compile, package or load; got {type(x).__name__}."
         )
     refuse_for_host(per_kernel=per_kernel, float64=float64)
     if isinstance(x, Package):
@@ -265,7 +265,7 @@ def profile(
         x.profile(*args)
     if not isinstance(x, Compiled):
         raise UsageError(
-            "profile takes the result of aot_compile, or of load for an .aot file; got a "
+            "profile takes the result of aot_compile, or of load for an .aot file; got "
             f"{type(x).__name__}. {NO_KERNEL_TIMES}"
         )
     return profile_compiled(x, args, dict(kwargs or {}))

@@ -192,8 +192,8 @@ def _record(path: str) -> Any:
     if isinstance(record, Report | Presented):
         return record
     raise UsageError(
-        f"{path} holds a {type(record).__name__}. The commands show only reports and other "
-        "Presented objects."
+        f"{path} holds a value of type {type(record).__name__}. The commands show only reports "
+        "and other Presented objects."
     )
 
 

@@ -27,7 +27,7 @@ _FORM = re.compile(
 _OTHERS = (
     ("save", "-s writes an .aot file, -p a package: use one of them"),
     ("annotate", "-a and -p cannot be combined: leave one out"),
-    ("guards", "-g is for .aot files; a package has a contract instead: leave -g out"),
+    ("guards", "-g is for .aot files, and a package has a contract instead: leave -g out"),
 )
 
 

@@ -80,7 +80,7 @@ test("one target takes the place of another, several GPUs are compared", () => {
     words: "Compare kernels on 2 GPUs",
     why: null,
   });
-  expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is none");
+  expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is not a GPU");
   expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("Only one");
 });
 

@@ -33,7 +33,7 @@ def test_a_call_that_only_the_compiler_refuses_is_not_blamed_on_its_inputs() -> 
         wb.aot_compile(chunked, (X,), backend="eager")
     said = str(caught.value)
     assert said.startswith("torch cannot compile chunked. While it is traced, mul does not take")
-    assert "Without the compiler the call runs here, on cpu." in said
+    assert "In eager the call runs here, on cpu." in said
     assert caught.value.report is not None
 
 
@@ -68,4 +68,4 @@ def test_a_virtual_gpu_says_on_which_device_the_call_runs() -> None:
 
     with pytest.raises(wb.CaptureError, match="takes tensors of one device") as caught:
         wb.aot_compile(mixed, (X,), target="h100")
-    assert "Without the compiler the call runs here, on cpu." in str(caught.value)
+    assert "In eager the call runs here, on cpu." in str(caught.value)

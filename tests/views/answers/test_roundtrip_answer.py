@@ -28,8 +28,8 @@ block: round trip of 133 kB, ok
       torch cannot save it: PackageError: ID_MATCH guard cannot be serialized.
   ours                         310 ms  63.8 ms     1.20 ms        375 ms  118 µs  118 µs  151 µs    200    262 MB  within 1.5e-7
 - one run
-- Each way ran once, in its own process: no verdict on which is faster.
-  eager: 922 ms from the start of the process to the first result, then 192 µs a call
+- Each start-up mode ran once, in its own process: no verdict on speed.
+  eager: 922 ms from process start to the first result, then 192 µs a call
     start the process   45.0 ms |██                                      |
     import torch         850 ms | ██████████████████████████████████████ |
     make the inputs     4.00 ms |                                      █ |

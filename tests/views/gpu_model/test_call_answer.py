@@ -18,7 +18,7 @@ TOLD = Forecast("h100", ROWS, 130.0, 110.0, 160.0, 103.5)
 def test_the_sentence_has_the_interval_the_kernels_and_their_bound() -> None:
     assert TOLD.sentence == (
         "130 µs (110 µs to 160 µs) a call on h100, modelled: 2 kernels of 100 µs ± 19 %, at least "
-        "60.0 µs by their bound; it waits 30.0 µs for launches. As one CUDA graph 104 µs."
+        "60.0 µs by the roofline; launch overhead 30.0 µs. As one CUDA graph: 104 µs."
     )
 
 

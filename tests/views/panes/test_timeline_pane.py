@@ -53,9 +53,7 @@ def test_what_no_phase_tells_of_is_not_said_to_be_the_whole_compilation() -> Non
         phase("compile_attempt_1", "reading your code", 0.1, 2.6),
     ]
     phases[0]["duration_s"] = 4.0
-    assert tell_time(phases, None) == (
-        "2.60 s of 4.00 s: reading your code; 1.40 s: work that no phase tells of."
-    )
+    assert tell_time(phases, None) == ("2.60 s of 4.00 s: reading your code; 1.40 s: other work.")
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,10 @@ def test_two_gpus_are_compared_line_by_line(report: Report) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("asm:k1:c7:ptx", "There is no code 'k1:c7:ptx'"),
+        ("asm:k1:c7:ptx", "Unknown code 'k1:c7:ptx'"),
         ("asm:k1:mi300x:sass", "There is no code"),
         ("compare:k1:c0:sass", "name two configurations and a stage"),
-        ("compare:k1:c0:k1:c9:ptx", "There is no code 'k1:c9:ptx'"),
+        ("compare:k1:c0:k1:c9:ptx", "Unknown code 'k1:c9:ptx'"),
     ],
 )
 def test_what_is_not_there_is_named(report: Report, name: str, words: str) -> None:

@@ -50,11 +50,11 @@ def test_every_part_has_its_form(mail: Mailbox, name: str, kind: Any) -> None:
     ("name", "words"),
     [
         ("graph:g99", "There is no graph 'g99'"),
-        ("code:k1", "There is no source of k1: aten.topk is a call of a library."),
+        ("code:k1", "k1 has no source: aten.topk is a library call."),
         ("code:k9", "There is no kernel 'k9'; the report has k0 to k2."),
-        ("wrapper:w9", "There is no wrapper 'w9'; the report has w0."),
+        ("wrapper:w9", "Unknown wrapper 'w9'; the report has w0."),
         ("table:pie", "There is no table 'pie'."),
-        ("pie", "There is no part 'pie'. The parts are graph:ID"),
+        ("pie", "Unknown part 'pie'. The parts are graph:ID"),
         ("cancel", "interrupt the kernel"),
         ("guard-check", "The guards are not alive here"),
     ],
@@ -73,7 +73,7 @@ def test_an_error_of_ours_is_answered_too(mail: Mailbox, monkeypatch: pytest.Mon
     with pytest.raises(ZeroDivisionError):
         mail.view._on_message(mail.view, {"id": 1, "ask": "code:k0"}, [])
     ((answer, _),) = mail.sent
-    assert answer["error"] == ("The answer to 'code:k0' could not be made: ZeroDivisionError: oh.")
+    assert answer["error"] == ("The request 'code:k0' failed: ZeroDivisionError: oh.")
 
 
 def test_guards_are_tried_by_those_who_hold_them(sample_report: Report) -> None:

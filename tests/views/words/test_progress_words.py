@@ -72,7 +72,7 @@ def test_a_virtual_gpu_has_a_compiler_of_its_own() -> None:
 
 
 def test_a_phase_is_named_in_words_where_there_are_some() -> None:
-    assert describe_phase("CacheBase.get_system.triton_key") == "looking into the cache"
+    assert describe_phase("CacheBase.get_system.triton_key") == "checking the cache"
     assert describe_phase("bytecode_tracing") == "reading your code"
     assert describe_phase("C++ build") == "C++ build"
     assert describe_phase("async_compile.precompile: triton_per_fused_0") == "compiling one kernel"

@@ -245,10 +245,11 @@ def summarize_rehearsal(trial: Rehearsal) -> str:
     """How many graphs there are, and how many with the cures that help together."""
     if not trial.breaks:
         graphs = plural(trial.graphs_before, "graph")
-        return f"{trial.name}: no graph breaks, {graphs}; {trial.compiled}."
+        how = f"{trial.compiled[:1].upper()}{trial.compiled[1:]}"
+        return f"{trial.name}: no graph breaks, {graphs}. {how}."
     now = f"{plural(trial.graphs_before, 'graph')} and {plural(len(trial.breaks), 'break')}"
     if not trial.chosen:
-        return f"{trial.name}: {now}; no known fix helps."
+        return f"{trial.name}: {now}. No known fix helps."
     after = f"{plural(trial.graphs_after, 'graph')} and {plural(trial.breaks_after, 'break')}"
     return f"{trial.name}: {now}. With {', '.join(trial.chosen)}, {after}; same results."
 

@@ -134,7 +134,7 @@ def name_own_work(name: str, compiler: str | None) -> str:
         return f"waiting for {compiler}"
     if name.startswith(_ONE_KERNEL):
         return "compiling the kernels"
-    return "work outside of named phases" if name in _AROUND else describe_phase(name)
+    return "other work" if name in _AROUND else describe_phase(name)
 
 
 def find_longest_work(report: Report) -> tuple[str, float]:

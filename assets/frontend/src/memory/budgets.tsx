@@ -247,7 +247,7 @@ function Twice({ store, row }: { store: Store; row: Budget }) {
 function Code({ row }: { row: Budget }) {
   if (!row.code.length)
     return (
-      <p class="memory-note">The step has it, or nothing is computed again: nothing to write.</p>
+      <p class="memory-note">Nothing to write: the step has this budget already, or nothing is recomputed.</p>
     );
   return (
     <>

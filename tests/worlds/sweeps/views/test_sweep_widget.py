@@ -128,7 +128,7 @@ def test_two_rows_are_compared_under_what_differs_in_them(mail: Mailbox) -> None
     [
         ("row", {"row": "dynamic=maybe", "part": "document"}, "no record of dynamic=maybe: its"),
         ("row", {"row": "dynamic=no", "part": "document"}, "dynamic=no has not ended yet"),
-        ("row", {"row": "dynamic=True", "part": "pie"}, "There is no part 'pie'"),
+        ("row", {"row": "dynamic=True", "part": "pie"}, "Unknown part 'pie'"),
         ("compare-rows", {"rows": ["dynamic=True"]}, "Two rows are compared: 1 were given"),
         ("cancel", None, "Nothing runs here"),
         ("document", None, "A sweep has no part 'document'"),
