@@ -122,7 +122,7 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert said.startswith("Guards for a100 cannot be tried")
     assert 'Compile with `target="host"`' in said
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
-    assert "A log tells of guards" in (document(log)["sandbox"]["why_not"] or "")
+    assert "A log only describes guards" in (document(log)["sandbox"]["why_not"] or "")
 
 
 def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:

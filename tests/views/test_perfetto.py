@@ -83,4 +83,4 @@ def test_a_program_of_a_cluster_has_one_modelled_call(tmp_path: Path) -> None:
         ("triton_0", "kernel"),
     ]
     assert {names[e["pid"], e["tid"]] for e in events} == {"kernels", "group 0"}
-    assert {names[e["pid"], 0] for e in events} == {"one call on h100, by a model"}
+    assert {names[e["pid"], 0] for e in events} == {"one call on h100, modelled"}

@@ -40,8 +40,8 @@ def test_every_table_is_there_and_suits_light_and_dark_pages(tmp_path: Path) -> 
         "Constants",
         "Members",
         "Libraries",
-        "Sections",
-        "Symbols",
+        "Library sections",
+        "Library symbols",
         "Sources",
     ):
         assert f"<b>{title}" in page

@@ -163,7 +163,7 @@ def test_sentences_about_what_broke_and_what_a_gpu_needs() -> None:
         "resources": Table.of(type(resources[0]), resources),
     }
     texts = compare(a, replace(a, tables={**a.tables, **own})).sentences
-    assert "1 graph break more: if x > 0." in texts
+    assert "1 more graph break: if x > 0." in texts
     assert any(text.startswith("On the GPU k0 (native_layer_norm): spills 0 → 9") for text in texts)
 
 

@@ -81,7 +81,7 @@ def told(
 
 
 CHANGES = (
-    (plain, by_three, "1 written otherwise, such as mul: … * 2 → … * 3"),
+    (plain, by_three, "1 written differently, such as mul: … * 2 → … * 3"),
     (plain, through_half, "new: half (to float16) and float (to float32)"),
     (plain, smooth, "new: gelu; gone: relu"),
     (plain, other_order, "in another order: add"),

@@ -175,5 +175,5 @@ def test_registers_of_two_vendors_are_not_shaded_against_each_other() -> None:
     made = Matrix(replace(report, tables=tables), ("a100", "mi300x"))
     registers, bounds = heat_map(made, "registers"), heat_map(made, "bound_us")
     assert [shown.shade for shown in registers.rows[0].cells] == [0.0, 0.0]
-    assert "within one vendor" in registers.caption
+    assert "per vendor" in registers.caption
     assert [shown.shade for shown in bounds.rows[0].cells] == [0.5, 0.0]

@@ -121,7 +121,7 @@ def test_what_is_asked_for_is_not_asked_for_twice(mail: Mailbox, bench: Bench) -
     assert ask(mail, "save", path="a.aot") == twice
     assert ask(mail, "retarget", targets=["a100"]) is None
     why = ask(mail, "retarget", targets=["t4"]) or ""
-    assert why.startswith("Compiling block for a100 has not ended, and takes the place of what is")
+    assert why.startswith("Compiling block for a100 is in progress and will replace this view")
     bench.let("profile", "a.aot", "a100")
     join(mail)
 

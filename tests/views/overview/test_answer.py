@@ -115,7 +115,7 @@ def test_a_measured_call_comes_first_and_lines_are_parts_of_it() -> None:
     assert said.startswith("40.0 µs a call. ")
     assert " of it is line 5, " in said  # 20 of 40 µs are in kernels
     assert answer(timed(NORM, MeasuredCall(40.0, 1.5, None, 50)))["source"] == (
-        "median of 50 calls, 1.50 µs between the quartiles"
+        "median of 50 calls, interquartile range 1.50 µs"
     )
 
 
@@ -145,10 +145,12 @@ def test_pieces_of_a_call_and_the_graphs_of_all_its_variants_are_told_apart(
     first = replace(next(iter(sample_report.breaks)), hints=())
     tables = {"breaks": Table.of(Break, [first]), "graphs": Table.of(Graph, graphs)}
     said = answer_text(replace(sample_report, tables={**sample_report.tables, **tables}))
-    assert said.startswith("1 graph break parts the call into 2 pieces, compiled as 4 graphs: line")
+    assert said.startswith(
+        "1 graph break splits the call into 2 pieces, compiled as 4 graphs: line"
+    )
     tables["graphs"] = Table.of(Graph, graphs[:2])
     said = answer_text(replace(sample_report, tables={**sample_report.tables, **tables}))
-    assert said.startswith("1 graph break parts the call into 2 graphs: line")
+    assert said.startswith("1 graph break splits the call into 2 graphs: line")
 
 
 def test_a_failure_says_where_and_why(sample_report: Report) -> None:

@@ -61,7 +61,7 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
     assert said in text(report)
     shown = VIEWS.fragment(report)
     assert "CUDA graphs: nothing is recorded; skipped, 1 part: cpu device (arg0_1)" in shown
-    assert "Only a GPU replays CUDA graphs" in shown
+    assert "CUDA graphs need a GPU" in shown
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ def with_roof(report: Report, **facts: object) -> Report:
 def test_a_model_alone_says_that_it_is_one(sample_report: Report) -> None:
     text, source = verdicts(with_roof(sample_report))["k1"]
     assert text == "Bound by memory, at least 15.0 µs (model)"
-    assert "the full bandwidth and rate of the h100" in source
+    assert "full bandwidth and peak rate of the h100" in source
     assert "Nothing was measured" in source
 
 
 def test_a_measured_time_says_how_much_of_the_roof_was_reached(sample_report: Report) -> None:
     text, source = verdicts(with_roof(sample_report, measured_us=16.5))["k1"]
-    assert text == "Bound by memory, at least 15.0 µs, 91 % of the roof (16.5 µs measured)"
+    assert text == "Bound by memory, at least 15.0 µs, 91 % of the roofline (16.5 µs measured)"
     assert "Measured by profile(): 16.5 µs of one call." in source
 
 
@@ -50,7 +50,7 @@ def test_work_above_the_roof_of_computing_is_not_put_down_to_a_cache(
 ) -> None:
     """Seen: "bound by compute … faster than DRAM allows: its data may be cached"."""
     text, _ = verdicts(with_roof(sample_report, bound="compute", measured_us=10.0))["k1"]
-    assert "150 % of the roof, faster than the measured rate: its work may be counted" in text
+    assert "150 % of the roofline, faster than the measured peak: its operations" in text
     assert "DRAM" not in text
 
 

@@ -142,8 +142,8 @@ def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
     rows = [replace(kernel, time_us=None) for kernel in timed.kernels]
     untimed = replace(timed, tables={"kernels": Table.of(Kernel, rows)})
     for report, words in (
-        (untimed, "Nothing was measured, and a CPU has no data sheet of its rates"),
-        (timed, "The kernels were measured, but not the rates of this CPU"),
+        (untimed, "Nothing was measured, and the peak rates of this CPU are unknown"),
+        (timed, "The kernels were measured, but not the peak rates of this CPU"),
     ):
         (head,) = (pane for pane in document(report)["panes"] if pane["id"] == "roofline")
         assert (head["empty"] or {})["text"].startswith(words)
@@ -156,7 +156,7 @@ def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_repor
 @pytest.mark.parametrize(
     ("kernels", "words"),
     [
-        (1, "Compiled for a GPU, which does not have to be here, every kernel"),
+        (1, "For a GPU target (none is needed here), every kernel"),
         (0, "There are no kernels."),
     ],
 )

@@ -43,7 +43,7 @@ def test_phases_have_plain_names_and_a_record_its_sentence() -> None:
     words = {row["name"]: row["words"] for row in shown["phases"]}
     assert words["Scheduler.codegen"] == "writing kernels"
     assert words["compile_file"] == "compiling C++"
-    assert words["pass.post_grad_passes.pass_pattern_1"] == "a pass over the graph: pass pattern 1"
+    assert words["pass.post_grad_passes.pass_pattern_1"] == "graph pass: pass pattern 1"
     assert shown["phases_said"].startswith("1.87 s of 4.95 s: writing kernels; 69")
 
 

@@ -192,7 +192,7 @@ def test_a_row_says_in_words_what_is_no_saving(report: Report) -> None:
         assert before != 0
         if saved is None and after:
             more = "moves more" if before and after > 1.005 * before else ""
-            assert step["unsaved"] == ("not known" if before is None else more)
+            assert step["unsaved"] == ("unknown" if before is None else more)
         else:
             assert step["unsaved"] == ""
 

@@ -47,7 +47,10 @@ def told(script: str) -> Progress:
         ("", "Starting the compiler…"),
         ("k0:h100", "k0:h100"),
         ("compile bytecode_tracing", "Reading your code"),
-        ("compile create_aot_dispatcher_function aot_trace_joint_graph", "Tracing the backward"),
+        (
+            "compile create_aot_dispatcher_function aot_trace_joint_graph",
+            "Tracing the backward pass",
+        ),
         (BEFORE, "Forward: preparing the graph"),
         (f"{BEFORE} pass.post_grad_passes.stable_sort", "Forward: preparing the graph"),
         (f"{BEFORE} Scheduler.codegen K", "Forward: 1 kernel written"),
