@@ -126,8 +126,8 @@ def test_the_option_that_was_meant_is_named(capsys: pytest.CaptureFixture[str]) 
     ("words", "said"),
     [
         (["chek", "a.aot"], "unknown command chek: did you mean check?"),
-        (["compile"], "there is no command compile: it has report, diff, "),
-        (["check", "a.aot", "--target", "h100"], "there is no option --target: it has --help, "),
+        (["compile"], "unknown command compile: it has report, diff, "),
+        (["check", "a.aot", "--target", "h100"], "unknown option --target: it has --help, "),
     ],
 )
 def test_what_there_is_stands_beside_what_there_is_not(
@@ -170,7 +170,7 @@ def test_a_break_is_a_finding(
         (["explain", "fractions:Fraction"], "fractions:Fraction is a class: name a function"),
         (["explain", "textwrap:dedent"], "missing a required argument: 'text'. Pass its arguments"),
         (["explain", "no_such_module:f"], "No module no_such_module"),
-        (["explain", "nowhere.py:f"], "There is no file nowhere.py"),
+        (["explain", "nowhere.py:f"], "File nowhere.py does not exist"),
         (["explain", "{folder}/failing.py:f"], "failing.py cannot be imported: ValueError: no."),
         (
             ["explain", "{folder}/wanting.py:f"],

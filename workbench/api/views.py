@@ -295,7 +295,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    Nothing to change was found in f on host: none of 23 rules applies.
+    No changes found for f on host: none of the 23 rules applies.
     """
     from workbench.artifacts.records.report_in import report_of
     from workbench.handles.opportunities.opportunities import Opportunities
