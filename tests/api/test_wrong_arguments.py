@@ -213,7 +213,7 @@ def test_what_is_as_declared_runs() -> None:
     ("given", "words"),
     [
         ({"path": "a", "cuont": 3}, "example: unknown argument cuont: did you mean count?"),
-        ({"path": "a", "wholly_new": 3}, "there is no argument wholly_new: it takes path, "),
+        ({"path": "a", "wholly_new": 3}, "unknown argument wholly_new: it takes path, "),
     ],
 )
 def test_an_argument_that_is_not_there_has_one_that_was_meant(

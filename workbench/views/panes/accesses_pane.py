@@ -80,7 +80,9 @@ def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:
     left = f" {plural(lost, 'access', 'accesses')} not analysed." if lost else ""
     if not counted:
         return f"Nothing was counted: {rows[0].reason}. {NOT_IN_IT}"
-    early = next((f" Only part of the run: {row.reason}." for row in counted if row.reason), "")
+    early = next(
+        (f" Only part of the run was counted: {row.reason}." for row in counted if row.reason), ""
+    )
     mended = [row for row in counted if row.hint]
     unknown = [row for row in counted if _is_unexplained(row)]
     worst = min(mended or unknown, key=lambda row: row.used or 0.0, default=None)
@@ -119,7 +121,7 @@ def _say_found(row: MemoryAccess) -> str:
         if _is_unexplained(row):
             why = f"it touches {touched} sectors instead of {least}. No fix is known."
         text = f"{number_text(row.used, 'percent')} of the bytes fetched are used: {why}"
-    return f"{text} Only part of the run: {row.reason}.".strip() if row.reason else text
+    return f"{text} Only part of the run was counted: {row.reason}.".strip() if row.reason else text
 
 
 def _say_looked(row: MemoryAccess) -> str:

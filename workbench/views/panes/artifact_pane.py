@@ -49,7 +49,7 @@ _TONES: Mapping[str, Tone] = {
     "fail": "break",
     "not checked": "plain",
 }
-_SAVE = "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` also serves C++"
+_SAVE = "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` also supports C++"
 _LATER = "A report taken after saving names the file."
 _TRIP = "`wb.roundtrip(compiled, args)` times it in a fresh process"
 

@@ -2,6 +2,6 @@
 
 DOORS = {
     "progress_words": "Plain words and counts for a running compilation.",
-    "record_words": "The names of a report's things in views.",
+    "record_words": "Display names for the parts of a report.",
 }
 """What other rooms import of this one."""

@@ -247,7 +247,9 @@ function Twice({ store, row }: { store: Store; row: Budget }) {
 function Code({ row }: { row: Budget }) {
   if (!row.code.length)
     return (
-      <p class="memory-note">Nothing to write: the step has this budget already, or nothing is recomputed.</p>
+      <p class="memory-note">
+        Nothing to write: the step has this budget already, or nothing is recomputed.
+      </p>
     );
   return (
     <>
