@@ -147,7 +147,7 @@ def example(
     [
         ({"path": 3}, "of type int: expected a str or a pathlib.Path"),
         ({"path": "a\0b"}, "it has a zero byte"),
-        ({"path": "\ud800"}, "half of a character"),
+        ({"path": "\ud800"}, "lone surrogate"),
         ({"path": ""}, "it is empty"),
         ({"path": "x" * 300}, "longer than 255 bytes"),
         ({"count": -1}, "count is -1: expected a whole number from 0"),

@@ -66,7 +66,7 @@ def test_a_time_says_of_how_many_calls_it_is(opened: Callable[..., Any], width: 
     page.locator(".insp").get_by_text("Time in 2 calls: 5.00 µs").wait_for()
     page.locator(".insp").get_by_text(" each", exact=False).first.wait_for()
     page = opened(noisy(), width, "roofline")
-    page.get_by_text("Shares are of all calls, the rest is of one.").wait_for()
+    page.get_by_text("Shares are totals over all calls; other columns are per call.").wait_for()
 
 
 @pytest.mark.parametrize("pane", ["graphs", "kernels", "fusion", "memory"])

@@ -60,7 +60,7 @@ def test_kernels_are_bars_the_costliest_first(open_thing: Callable[[str], Any]) 
     assert widths == sorted(widths, reverse=True)
     inspector.locator(".kb", has_text="k4").click(modifiers=["Control"])
     inspector.locator(".kb", has_text="k3").click(modifiers=["Control"])
-    inspector.get_by_text("Why are k4 and k3 apart?").wait_for()
+    inspector.get_by_text("Why are k4 and k3 not fused?").wait_for()
     assert violations(inspector.page) == []
 
 

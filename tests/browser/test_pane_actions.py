@@ -65,7 +65,7 @@ def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
     view.get_by_role("button", name="Try max-autotune").click()
     view.get_by_text("Compiling Linear with max-autotune…").wait_for()
     view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)
-    view.get_by_text("nothing to choose from in this mode either").wait_for()
+    view.get_by_text("no choices in this mode either").wait_for()
 
 
 def test_a_profile_fills_the_roofline_of_a_cpu(view: Any) -> None:

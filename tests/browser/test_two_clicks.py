@@ -194,7 +194,7 @@ def test_why_two_lines_are_not_fused(reader: Open) -> None:
     own.click(lines.nth(1).locator(".src, .t").first)
     own.click(lines.nth(2).locator(".src, .t").first, modifiers=["Control"])
     said = own.read(own.page.get_by_role("group", name="Why not fused"))
-    assert "Why are record_convolutions.py:30 and record_convolutions.py:31 apart?" in said
+    assert "Why are record_convolutions.py:30 and record_convolutions.py:31 not fused?" in said
     assert "k3 is a library call (convolution): it takes and gives whole tensors" in said
     assert "No known change would fuse them." in said
 
