@@ -277,7 +277,9 @@ def test_tools_that_copy_a_model_are_told(called: Any) -> None:
             torch.ao.quantization.prepare,
             lambda h: torch.save(h, io.BytesIO()),
         ):
-            with pytest.raises(wb.WorkbenchError, match=r"not a torch\.nn\.Module|cannot be pickled"):
+            with pytest.raises(
+                wb.WorkbenchError, match=r"not a torch\.nn\.Module|cannot be pickled"
+            ):
                 tool(one)
 
 

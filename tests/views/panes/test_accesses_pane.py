@@ -72,7 +72,8 @@ def test_a_kernel_without_accesses_has_none_and_is_not_told_to_look() -> None:
         (LOST, "Nothing was counted: it stopped. Not counted:", "Not analysed: it stopped."),
         (
             GOOD | {"reason": "it stopped"},
-            "1 access, no problems found. Only part of the run was counted: it stopped. Not counted:",
+            "1 access, no problems found. Only part of the run was counted: it stopped. "
+            "Not counted:",
             "Only part of the run was counted: it stopped.",
         ),
     ],
