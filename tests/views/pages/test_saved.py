@@ -125,7 +125,7 @@ def test_the_script_cannot_end_its_own_element() -> None:
 def test_options_refuse_what_they_do_not_know() -> None:
     with pytest.raises(UsageError, match="'full', 'light', 'none'"):
         wb.options.embed = "all"
-    with pytest.raises(UsageError, match=r"no option 'size'.*embed"):
+    with pytest.raises(UsageError, match=r"Unknown option 'size'.*embed"):
         wb.options.size = 3
     assert repr(wb.options) == "Options(embed='full')"
 
