@@ -49,7 +49,7 @@ def opened(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 def test_why_times_are_not_sure_is_said_once(opened: Callable[..., Any], width: int) -> None:
     page = opened(noisy(), width, "overview")
     page.locator(".crow.is-line").first.click()
-    page.get_by_text("measured, noisy; shared by").wait_for()
+    page.get_by_text("measured, noisy; split by").wait_for()
     said = page.locator(".wb").inner_text()
     assert said.count(NOISE) == (0 if width < 1000 else 1)  # a narrow head has it as its tip
     page.get_by_role("tab", name="Kernels").click()

@@ -32,7 +32,7 @@ def test_a_call_that_only_the_compiler_refuses_is_not_blamed_on_its_inputs() -> 
     with pytest.raises(wb.CaptureError) as caught:
         wb.aot_compile(chunked, (X,), backend="eager")
     said = str(caught.value)
-    assert said.startswith("torch cannot compile chunked. While it is traced, mul does not take")
+    assert said.startswith("torch cannot compile chunked. During tracing, mul does not take")
     assert "In eager the call runs here, on cpu." in said
     assert caught.value.report is not None
 
@@ -47,7 +47,7 @@ def test_what_has_no_values_is_not_run() -> None:
     with pytest.raises(wb.CaptureError) as caught:
         wb.aot_compile(unequal, (X.to("meta"),), backend="eager")
     said = str(caught.value)
-    assert said.startswith("torch cannot compile unequal. While it is traced, matmul")
+    assert said.startswith("torch cannot compile unequal. During tracing, matmul")
     assert "Call it in eager" in said
 
 
