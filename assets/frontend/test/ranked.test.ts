@@ -81,7 +81,7 @@ test("one target takes the place of another, several GPUs are compared", () => {
     why: null,
   });
   expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is not a GPU");
-  expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("Only one");
+  expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("only one");
 });
 
 test("an order among those that the model gives one time says nothing", () => {
