@@ -165,7 +165,7 @@ def example(
         ({"call": 3}, "call is 3: expected a function or None"),
         ({"judge": lambda one: True}, r"judge is .*: it is called with 2 arguments \(too many"),
         ({"progress": lambda: None}, r"progress is .*: it is called with 2 arguments \(too many"),
-        ({"progress": 3}, "expected a function of the name of a phase and the seconds or None"),
+        ({"progress": 3}, "expected a function \(phase name, seconds\) or None"),
         ({"level": "some"}, "level is 'some': expected 'light' or 'full'"),
         ({"level": ["light"]}, "expected 'light' or 'full'"),
     ],
@@ -298,8 +298,8 @@ def test_a_number_within_a_container_says_its_range() -> None:
             r"anything is a NoLen that cannot be read \(RuntimeError: no __len__",
         ),
         ([raising("__len__")()], "anything is a NoLen that cannot be read"),
-        (cyclic(), "anything nests deeper than 200 levels, or holds itself"),
-        (nested(), "anything nests deeper than 200 levels, or holds itself"),
+        (cyclic(), "anything nests deeper than 200 levels, or contains itself"),
+        (nested(), "anything nests deeper than 200 levels, or contains itself"),
     ],
 )
 def test_what_an_argument_raises_where_it_is_read_names_the_argument(
