@@ -165,7 +165,7 @@ def example(
         ({"call": 3}, "call is 3: expected a function or None"),
         ({"judge": lambda one: True}, r"judge is .*: it is called with 2 arguments \(too many"),
         ({"progress": lambda: None}, r"progress is .*: it is called with 2 arguments \(too many"),
-        ({"progress": 3}, "expected a function \(phase name, seconds\) or None"),
+        ({"progress": 3}, r"expected a function \(phase name, seconds\) or None"),
         ({"level": "some"}, "level is 'some': expected 'light' or 'full'"),
         ({"level": ["light"]}, "expected 'light' or 'full'"),
     ],
