@@ -29,7 +29,7 @@ def test_a_word_says_what_it_is_its_unit_and_where_it_is_from() -> None:
     term = find_term("points", "Per byte")
     assert term is not None
     assert term.text == (
-        "Operations for each byte that is moved.\n"
+        "Arithmetic intensity: operations per byte moved.\n"
         "Unit: operations per byte.\nSource: both estimates."
     )
     assert find_term("ranked", "XBLOCK") == find_term("ranked", ANY_WORD)

@@ -48,7 +48,7 @@ def test_the_first_use_warns_once_and_importing_does_not(tmp_path: Path) -> None
         tmp_path, "-c", "import workbench; workbench.UsageError; workbench.UsageError"
     )
     assert code == 0
-    assert words.count("UserWarning: The project workbench 0.8.506 is installed into") == 1
+    assert words.count("UserWarning: The project workbench 0.8.506 is also installed into") == 1
     assert "pip uninstall workbench aot-workbench" in words
     assert said(tmp_path, "-c", "import workbench") == (0, "")
 

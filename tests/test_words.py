@@ -118,4 +118,4 @@ def test_the_command_answers_with_the_term_of_the_field(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["words", "in the middle"]) == 0
-    assert capsys.readouterr().out == "in the middle: the field's term is median.\n"
+    assert capsys.readouterr().out == "in the middle: see median.\n"

@@ -39,10 +39,7 @@ def explain_own_error(error: BaseException, given: Mapping[str, Any]) -> str | N
         deep = (name for name, value in given.items() if _nests_too_deep(value))
         name = next(deep, None)
         if name is not None:
-            return (
-                f"{name} nests deeper than {_DEEPEST} levels, or holds itself: pass what can be "
-                "read to its end."
-            )
+            return f"{name} nests deeper than {_DEEPEST} levels, or contains itself."
     raised_in = _first_foreign_frame(error.__traceback__)
     if raised_in is None or not raised_in.f_code.co_argcount:
         return None

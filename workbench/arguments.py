@@ -68,7 +68,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
             if unknown is not None:
                 near = difflib.get_close_matches(unknown, names, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}."
-                words = f"there is no argument {unknown}: {hint}"
+                words = f"unknown argument {unknown}: {hint}"
             raise WrongCall(f"{function.__name__}: {words}") from None
         by_argument, arguments = kinds(), bound.arguments
         for name, value in arguments.items():
@@ -301,11 +301,11 @@ def _no_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return ""
     if type(value).__hash__ is None:
-        return "it cannot be hashed, as a text can"
+        return "it is not hashable, as a str is"
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "it has half of a character (a lone surrogate), which no file can hold"
+        return "it has a lone surrogate, which no file can hold"
     return None
 
 
@@ -378,7 +378,7 @@ _NAMED: Mapping[str, _Kind] = {
     "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),
     "bytes": _Kind("bytes", lambda v: None if isinstance(v, bytes | bytearray) else ""),
     "Callable": _FUNCTION,
-    "ProgressCallback": _function(2, "a function of the name of a phase and the seconds"),
+    "ProgressCallback": _function(2, "a function (phase name, seconds)"),
     **{
         name: _Kind(f"a {name}", functools.partial(_no_instance, name))
         for name in ("Report", "Session", "Opportunity", "Trial")
@@ -402,7 +402,7 @@ def submit(executor: Executor, function: Callable[..., _T], *args: Any) -> Futur
         future = executor.submit(function, *args)
     except Exception as error:  # of a class of the user; a closed one raises RuntimeError
         raise UsageError(
-            f"executor, a {name}, takes no work ({read_first_line(error)}): give one that is open."
+            f"executor, a {name}, takes no work ({read_first_line(error)}). Pass an open one."
         ) from error
     if not isinstance(future, Future):
         raise UsageError(
@@ -420,6 +420,5 @@ def ask(executor: Executor, function: Callable[[], _T]) -> _T:
     except Exception as error:  # of the executor: a worker was lost, or has no workbench
         raise UsageError(
             f"no worker of executor, a {type(executor).__name__}, answers "
-            f"({type(error).__name__}: {read_first_line(error)}): give one whose workers have the "
-            "workbench."
+            f"({type(error).__name__}: {read_first_line(error)}). Its workers need the workbench."
         ) from error

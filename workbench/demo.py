@@ -116,7 +116,7 @@ def main() -> None:
     """Compile, verify, save, load in a fresh process, write the report."""
     parser = argparse.ArgumentParser(prog="python -m workbench.demo", description=main.__doc__)
     parser.add_argument("folder", nargs="?", default="out", help="where the files go")
-    parser.add_argument("--gpu", action="store_true", help="Llama-3-8B for an H100, without one")
+    parser.add_argument("--gpu", action="store_true", help="Llama-3-8B for an H100; needs no GPU")
     parser.add_argument("--load", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     folder = Path(chosen.folder)
@@ -134,7 +134,7 @@ def main() -> None:
     command = [sys.executable, "-m", "workbench.demo", "--load", str(folder)]
     subprocess.run(command, check=True)
     phases.ended("fresh process: import torch, load, call, compare")
-    print(f"\nWhere the time went (wall time, after the interpreter's start):\n{phases}")
+    print(f"\nWall time by phase, after interpreter start:\n{phases}")
     print(f"\nThe report: {(folder / 'report.html').resolve()}")
 
 
@@ -143,12 +143,12 @@ def compile_and_save(folder: Path, phases: Phases) -> None:
     model = build_small_gpt2()
     phases.ended("import transformers, build the model")
     tokens = torch.randint(0, 1000, (2, 64))
-    print("Compiling a GPT-2 of 2 layers ...", flush=True)
+    print("Compiling a 2-layer GPT-2 ...", flush=True)
     compiled = wb.aot_compile(model, (tokens,), grad=False)
     print(f"  {phases.ended('compile'):.1f} s\n")
     print(wb.show(compiled))
     phases.ended("show the report as text")
-    print(f"\nAgainst the model itself: {wb.verify(compiled, (tokens,))!r}")
+    print(f"\nCompared with eager: {wb.verify(compiled, (tokens,))!r}")
     phases.ended("verify against the model")
     path = folder / "gpt2.aot"
     digest = compiled.save(path, weights="inside")
@@ -169,7 +169,7 @@ def compile_for_h100(folder: Path) -> None:
     tokens = torch.zeros(1, 2048, dtype=torch.long, device="meta")
     print(f"Compiling Llama-3-8B ({billions:.1f} billion parameters, no weights) for an H100 ...")
     compiled = wb.aot_compile(model, (), {"input_ids": tokens}, target="h100", grad=False)
-    print(f"  {time.perf_counter() - start:.1f} s, the start of a compiler's process included\n")
+    print(f"  {time.perf_counter() - start:.1f} s, including the start of a compiler process\n")
     print(wb.show(compiled))
     print(f"\n{wb.launches(compiled)!r}")
     compiled.report.to_html(folder / "llama_h100.html")
@@ -186,7 +186,7 @@ def load(folder: Path) -> None:
     called = time.perf_counter()
     difference = (logits - expected["logits"]).abs().max().item()
     print(f"  load {loaded - start:.2f} s, first call {called - loaded:.2f} s")
-    print(f"  largest difference from the model: {difference:.1e}")
+    print(f"  largest difference from eager: {difference:.1e}")
     try:
         torch.testing.assert_close(logits, expected["logits"], rtol=0, atol=_TOLERANCE)
     except AssertionError as error:

@@ -90,16 +90,16 @@ class RefusedCall(CaptureError):
         self.parts = (name, refused, where, eager)
         if eager == "fails":
             head = f"{name} fails on these inputs: {refused}."
-            end = "The call fails in the same way without the compiler: correct that first."
+            end = "The call fails in the same way in eager: fix that first."
         elif eager:
-            head = f"torch cannot compile {name}. While it is traced, {refused}."
+            head = f"torch cannot compile {name}. During tracing, {refused}."
             end = (
-                f"Without the compiler the call runs here, on {eager}. wb.explain(fn, args) lists "
-                "what torch cannot compile."
+                f"In eager the call runs here, on {eager}. wb.explain(fn, args) lists what torch "
+                "cannot compile."
             )
         else:
-            head = f"torch cannot compile {name}. While it is traced, {refused}."
-            end = "Call it without compiling: where it fails there, too, correct that first."
+            head = f"torch cannot compile {name}. During tracing, {refused}."
+            end = "Call it in eager: if it also fails there, fix that first."
         super().__init__("\n".join(part for part in (head, where, end) if part))
 
 
@@ -131,7 +131,7 @@ class RunError(WorkbenchError, RuntimeError):
 
 
 NO_SOURCE = (
-    "torch.jit.script reads Python source, and the compiled {name} has none: script the original."
+    "torch.jit.script reads Python source, and the compiled {name} has none: script the eager one."
 )
 
 
@@ -143,8 +143,8 @@ def wrap_failed_call(name: str, error: BaseException) -> RunError:
     """What to raise, from `error`, where the compiled code of `name` raised it."""
     reason = read_first_line(error).rstrip(".")
     return RunError(
-        f"The compiled {name} failed while it ran: {reason}. The original on the same inputs says "
-        "at which of its lines."
+        f"The compiled {name} failed while it ran: {reason}. Run eager on the same inputs to find "
+        "the line."
     )
 
 

@@ -29,15 +29,15 @@ def explain_no_path(given: object) -> str | None:
     if not isinstance(given, str | bytes | os.PathLike):
         return ""
     if type(given).__hash__ is None:
-        return "it cannot be hashed, as a text can"
+        return "it is not hashable, as a str is"
     try:
         encoded = os.fsencode(given)
     except UnicodeEncodeError:
-        return "it has half of a character (a lone surrogate)"
+        return "it has a lone surrogate"
     if b"\0" in encoded:
         return "it has a zero byte"
     if max(map(len, encoded.split(b"/"))) > _LONGEST:
-        return f"a part of it is longer than {_LONGEST} bytes"
+        return f"one of its names is longer than {_LONGEST} bytes"
     return None if encoded else "it is empty"
 
 

@@ -29,19 +29,19 @@ def find_foreign_text(start: bytes) -> ForeignText | None:
     if _PAGE.match(start):
         if b"Memory Timeline" in start:
             return ForeignText(
-                "a memory timeline of torch.profiler as a page (a picture without events)",
-                f"open it in a browser. Of the same profile, {_WRITE_TRACE}",
+                "a torch.profiler memory timeline as a page (a picture without events)",
+                f"open it in a browser. From the same profile, {_WRITE_TRACE}",
             )
         return ForeignText("an HTML page", "open it in a browser.")
     if _EXECUTION_TRACE.search(start):
         return ForeignText(
-            "an execution trace of torch (operators and their inputs, no times)",
+            "a torch execution trace (operators and their inputs, no times)",
             _WRITE_TRACE,
         )
     if _MEMORY_TIMELINE.match(start):
         return ForeignText(
-            "a memory timeline of torch.profiler (it has no events)",
-            f"of the same profile, {_WRITE_TRACE}",
+            "a torch.profiler memory timeline (it has no events)",
+            f"from the same profile, {_WRITE_TRACE}",
         )
     return None
 

@@ -12,7 +12,7 @@ from workbench.errors import WorkbenchError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_HERE = "What was recorded, and what is inside of a file, can be read here."
+_HERE = "Reports and file contents can be read here."
 
 
 def require_torch(function: Callable[_P, _T]) -> Callable[_P, _T]:

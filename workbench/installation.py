@@ -41,7 +41,7 @@ def warn_of_other_owner() -> None:
     package = os.path.dirname(os.path.abspath(__file__))
     if other := find_other_owner(os.path.dirname(package)):
         warnings.warn(
-            f"The project {other} is installed into {package}, too, and each of the two overwrites "
+            f"The project {other} is also installed into {package}, and each of the two overwrites "
             f"files of the other. {_MEND}",
             stacklevel=3,
         )

@@ -10,21 +10,21 @@ from workbench.errors import NO_SOURCE, NoModuleError, UsageError
 class LiveOnly:
     """Refuses pickle, and so copies too, with what to do in its place."""
 
-    instead: ClassVar[str] = "Write it with .save(path), and load that where it is needed."
+    instead: ClassVar[str] = "Save it with .save(path), and load that file."
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Raise `UsageError`."""
         name, kind = _name_of(self), type(self).__name__
         title = kind if name == kind else f"{name} ({kind})"
         raise UsageError(
-            f"{title} lives in this process, and pickle and copy cannot hold it. {self.instead}"
+            f"{title} lives in this process and cannot be pickled or copied. {self.instead}"
         )
 
 
 class LivePart(LiveOnly):
     """A part of such a thing, which nothing can save by itself."""
 
-    instead = "Save what it belongs to, and load that where it is needed."
+    instead = "Save its compilation, and load that file."
 
 
 class CompiledCode(LiveOnly):
@@ -49,9 +49,8 @@ class CompiledCode(LiveOnly):
                 object.__getattribute__(self, name)  # raises, for a property what that raised
             title = _name_of(self)
             raise NoModuleError(
-                f"The compiled {title} is no torch.nn.Module and has no {name}. What exports, "
-                "converts, quantises or changes a model takes the function or module that was "
-                "compiled."
+                f"The compiled {title} is not a torch.nn.Module and has no {name}. To export, "
+                "convert, quantize or change a model, use the eager function or module."
             )
 
 

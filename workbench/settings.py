@@ -88,7 +88,7 @@ class Options:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__annotations__:
             names = ", ".join(self.__annotations__)
-            raise UsageError(f"There is no option {name!r}. The options are: {names}.")
+            raise UsageError(f"Unknown option {name!r}. The options are: {names}.")
         if value not in get_args(Embed):
             allowed = ", ".join(repr(choice) for choice in get_args(Embed))
             raise UsageError(f"options.{name} is {value!r}; it can be {allowed}.")

@@ -22,11 +22,11 @@ _MARKS = {
     "break": "The graph breaks here: its note says why and what to do.",
     "fallback": "An operator of it has no code of Inductor's: the eager one is called.",
     "later": "The same, in a graph that begins after a graph break.",
-    "folded": "The last graph has a constant in its place: nothing of it is left to run.",
+    "folded": "Folded to a constant at compile time; nothing is left to run.",
     "removed": "The captured graph has it, the last one does not: merged with others or dropped.",
     "traced": "Python that ran while Dynamo traced; it left no operation in the graph.",
     "failed": "The program itself is wrong here: it fails without a compiler too.",
-    "unreached": "The call that was compiled did not come to it.",
+    "unreached": "The compiled call did not reach it.",
     "plain": "Not recorded: nothing in the record tells what became of it.",
 }
 _HEAD = """# Messages

@@ -31,10 +31,10 @@ def row(page: Any, kernel: str) -> Any:
 def test_two_kernels_picked_with_ctrl_say_why(page: Any) -> None:
     row(page, "k3").click()
     row(page, "k4").click(modifiers=["Control"])
-    apart = page.get_by_role("group", name="Why apart")
-    apart.get_by_text("Why are k3 and k4 apart?").wait_for()
+    apart = page.get_by_role("group", name="Why not fused")
+    apart.get_by_text("Why are k3 and k4 not fused?").wait_for()
     apart.get_by_text("needs the mean and variance of 2,048 values").wait_for()
-    apart.get_by_text("Nothing is known that would join them.").wait_for()
+    apart.get_by_text("No known change would fuse them.").wait_for()
     assert apart.is_visible()
     assert page.locator(".tr.pick").count() == 2
     assert "k3" in page.locator(".status .path").inner_text()  # the selection stays
@@ -48,7 +48,7 @@ def test_the_scheduler_has_the_last_word(page: Any) -> None:
     page.keyboard.press("w")
     row(page, "k6").click()
     page.keyboard.press("w")
-    apart = page.get_by_role("group", name="Why apart")
+    apart = page.get_by_role("group", name="Why not fused")
     apart.get_by_text("k6 needs the mean and variance").wait_for()
     apart.get_by_role("button", name="The scheduler’s words").click()
     apart.get_by_text("op11_op12_op14_op15 and op18: no shared data").wait_for()
@@ -57,7 +57,7 @@ def test_the_scheduler_has_the_last_word(page: Any) -> None:
 def test_what_a_page_cannot_answer_it_says(page: Any) -> None:
     row(page, "k0").click()
     row(page, "k8").click(modifiers=["Control"])
-    page.get_by_text("A saved page answers for kernels of which one reads").wait_for()
+    page.get_by_text("A saved page answers only if one kernel reads").wait_for()
 
 
 def test_lines_of_the_tree_are_picked_too(page: Any) -> None:
@@ -65,7 +65,7 @@ def test_lines_of_the_tree_are_picked_too(page: Any) -> None:
     lines = page.locator(".crow.is-line")
     lines.nth(0).locator(".src, .t").first.click()
     lines.nth(1).locator(".src, .t").first.click(modifiers=["Control"])
-    page.get_by_role("group", name="Why apart").get_by_text("apart?").wait_for()
+    page.get_by_role("group", name="Why not fused").get_by_text("not fused?").wait_for()
     assert page.locator(".crow.pick").count() == 2
 
 
@@ -83,7 +83,7 @@ def test_the_answer_comes_into_sight_where_the_view_is_taller_than_the_window(
     things = page.locator(".tbody .tr" if pane == "kernels" else ".crow.is-line .src")
     things.nth(0).click()
     things.nth(1).click(modifiers=["Control"])
-    apart = page.get_by_role("group", name="Why apart")
+    apart = page.get_by_role("group", name="Why not fused")
     apart.locator("p").first.wait_for()
     page.wait_for_function(
         "() => document.querySelector('.apart').getBoundingClientRect().bottom <= innerHeight"

@@ -27,7 +27,7 @@ def pane(
     sample_report.to_html(path)
     watched = open_page(width=request.param)
     watched.page.goto(f"{path.as_uri()}#pane=artifact")
-    watched.page.get_by_role("grid", name="Ways of the round trip").wait_for()
+    watched.page.get_by_role("grid", name="Start-up modes").wait_for()
     yield watched.page
     assert watched.errors == watched.requests == []
     assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -37,7 +37,7 @@ def test_a_way_is_chosen_and_its_phases_are_shown(pane: Any) -> None:
     fall = pane.get_by_role("listbox", name=FALL)
     assert fall.get_attribute("aria-label").startswith("Phases of ours")
     assert fall.get_by_role("option").count() == 7
-    ways = pane.get_by_role("grid", name="Ways of the round trip")
+    ways = pane.get_by_role("grid", name="Start-up modes")
     ways.get_by_text("torch.compile, empty cache").click()
     pane.get_by_role("listbox", name="Phases of torch.compile, empty cache").wait_for()
     ways.get_by_text("torch's loader").click()
@@ -74,11 +74,11 @@ def test_the_tables_of_the_file_explain_their_rows(pane: Any) -> None:
     needs.get_by_text("instructions").click()
     inspector = pane.locator(".insp")
     inspector.get_by_text("another processor").wait_for()
-    pane.get_by_role("grid", name="What the file holds").get_by_text("payload").click()
+    pane.get_by_role("grid", name="File contents").get_by_text("payload").click()
     inspector.get_by_text("81.2 kB").wait_for()
-    pane.get_by_role("grid", name="What it takes and gives").get_by_text("[rows in").click()
+    pane.get_by_role("grid", name="Inputs and outputs").get_by_text("[rows in").click()
     inspector.get_by_text("[rows in 2..512, 1024]").wait_for()
-    pane.get_by_role("grid", name="Outputs beside eager").get_by_text("bit-exact").click()
+    pane.get_by_role("grid", name="Outputs compared with eager").get_by_text("bit-exact").click()
     inspector.get_by_text("Output of eager").wait_for()
 
 
@@ -95,6 +95,6 @@ def test_a_live_view_shows_the_file_as_soon_as_there_is_one(
     view.get_by_text("Not saved.").wait_for()
     notebook.run(2)
     notebook.ended(2)
-    view.get_by_role("grid", name="What the file holds").get_by_text("payload").wait_for()
+    view.get_by_role("grid", name="File contents").get_by_text("payload").wait_for()
     view.get_by_text("No round trip yet.").wait_for()
     assert notebook.watched.errors == notebook.watched.requests == []

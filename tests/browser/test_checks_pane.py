@@ -32,9 +32,9 @@ def test_a_finding_selects_its_line_and_shows_its_programs(
     marked = page.locator(".checks pre > .st-break")
     assert marked.count() == 1
     assert "tl.store(out + row * stride + j" in marked.inner_text()
-    assert page.get_by_role("img", name="1 of 37 programs concerned").count() == 1
+    assert page.get_by_role("img", name="1 of 37 program instances concerned").count() == 1
     page.locator(".finding", has_text="Race").click()
-    assert page.get_by_role("img", name="37 of 37 programs concerned").count() == 1
+    assert page.get_by_role("img", name="37 of 37 program instances concerned").count() == 1
     assert "sel" in (marked.get_attribute("class") or "").split()
     assert page.evaluate("location.hash").endswith("sel=L%3As0%3A21")
     box = page.locator(".checks").bounding_box()
@@ -62,7 +62,7 @@ def test_a_kernel_of_a_program_is_chosen_and_shown_as_generated(
     chosen = page.get_by_role("combobox", name="Kernel", exact=True)
     chosen.select_option(index=0)
     page.get_by_role("group", name="Generated code of triton_").wait_for()
-    assert page.get_by_role("img", name="37 programs", exact=True).count() == 1
+    assert page.get_by_role("img", name="37 program instances", exact=True).count() == 1
     page.locator(".finding").click()
     code.wait_for()
     assert chosen.input_value() == "shift_0"
@@ -91,5 +91,5 @@ def test_programs_that_are_not_known_are_not_none(
     page = open_page(width=900).page
     show(page, f"{(tmp_path / 'report.html').as_uri()}#pane=checks")
     assert page.locator(".checks figcaption").inner_text() == (
-        "Grid 37 × 1 × 1: 37 programs, which of them is not known"
+        "Grid 37 × 1 × 1: 37 program instances, unknown which"
     )

@@ -49,7 +49,7 @@ def test_one_switch_changes_lines_table_graph_and_inspector(page: Any) -> None:
     page.get_by_role("tab", name="Graphs").click()
     page.locator(".graph-legend", has_text="bound (est.)").wait_for()
     page.get_by_role("tab", name="Overview").click()
-    page.get_by_role("heading", name="Where the least time goes").wait_for()
+    page.get_by_role("heading", name="Where the roofline time goes").wait_for()
 
 
 def test_the_table_leads_to_the_code_and_back_by_keys_alone(page: Any) -> None:
@@ -74,7 +74,7 @@ def test_the_table_is_filtered_by_words(page: Any) -> None:
     assert page.locator(".tbody .tr").count() == 1
     assert first_row(page).startswith("k0")
     page.get_by_label("Filter kernels").fill("softmax")
-    page.get_by_text("No kernel has all of these words.").wait_for()
+    page.get_by_text("No kernel matches all of these words.").wait_for()
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from tests.browser.classic import running_classic
 from tests.browser.driving import READY, one_view
 
 SAID = (
-    "The kernel has stopped: what needs it is off. The record stays; run the cell again to go on."
+    "The kernel has stopped, so live actions are off. The report stays; run the cell again to "
+    "go on."
 )
 PID = "import os\nos.getpid()"
 SHUT_DOWN = "() => { jupyterapp.shell.currentWidget.sessionContext.shutdown(); return 1 }"
@@ -78,7 +79,7 @@ def test_a_killed_kernel_is_noticed_and_what_runs_ends(notebook: Notebook) -> No
     view.get_by_text("The measurement did not end.").wait_for()
     view.get_by_role("grid").first.wait_for()
     view.get_by_role("tab", name="Fusion").click()  # nobody had opened it
-    view.get_by_text("It was not opened before the kernel stopped").wait_for()
+    view.get_by_text("This was not loaded before the kernel stopped").wait_for()
     assert view.get_by_text("No kernels.", exact=True).count() == 0
     assert notebook.watched.requests == []
 

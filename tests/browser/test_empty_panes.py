@@ -44,8 +44,8 @@ def test_empty_panes_stand_last_with_their_action(
     assert tabs[-len(EMPTY) :] == EMPTY
     assert page.get_by_role("tab", name="Matrix Compile for…").is_visible() == (width == 1600)
     page.get_by_role("tab", name="Matrix").click()
-    page.locator(".empty").get_by_text("What is shown took").wait_for()
-    page.locator(".empty").get_by_text("This is a saved view: run the cell again").wait_for()
+    page.locator(".empty").get_by_text("The compilation shown here took").wait_for()
+    page.locator(".empty").get_by_text("This is a saved view. Run the cell again").wait_for()
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_the_roofline_is_linked_with_the_rest(page: Callable[[str], Any]) -> Non
 def test_what_a_model_ranked_says_that_it_was_not_timed(page: Callable[[str], Any]) -> None:
     autotune = page("autotune")
     autotune.get_by_role("heading", name="Ranked by a model, not timed").wait_for()
-    grid = autotune.get_by_role("grid", name="Time by the model")
+    grid = autotune.get_by_role("grid", name="Modelled time")
     grid.focus()
     autotune.keyboard.press("ArrowDown")
     autotune.keyboard.press("ArrowDown")

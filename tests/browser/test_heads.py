@@ -49,7 +49,7 @@ def opened(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 def test_why_times_are_not_sure_is_said_once(opened: Callable[..., Any], width: int) -> None:
     page = opened(noisy(), width, "overview")
     page.locator(".crow.is-line").first.click()
-    page.get_by_text("measured, noisy; shared by").wait_for()
+    page.get_by_text("measured, noisy; split by").wait_for()
     said = page.locator(".wb").inner_text()
     assert said.count(NOISE) == (0 if width < 1000 else 1)  # a narrow head has it as its tip
     page.get_by_role("tab", name="Kernels").click()
@@ -66,7 +66,7 @@ def test_a_time_says_of_how_many_calls_it_is(opened: Callable[..., Any], width: 
     page.locator(".insp").get_by_text("Time in 2 calls: 5.00 µs").wait_for()
     page.locator(".insp").get_by_text(" each", exact=False).first.wait_for()
     page = opened(noisy(), width, "roofline")
-    page.get_by_text("Shares are of all calls, the rest is of one.").wait_for()
+    page.get_by_text("Shares are totals over all calls; other columns are per call.").wait_for()
 
 
 @pytest.mark.parametrize("pane", ["graphs", "kernels", "fusion", "memory"])

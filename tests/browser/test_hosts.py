@@ -90,7 +90,7 @@ def test_live_only_the_live_view_is_seen(live: Any) -> None:
     seen(page, live=2)
     view = page.locator(".wb").first
     view.get_by_role("tab", name="Fusion").click()
-    view.get_by_text("In the order of the program").first.wait_for()
+    view.get_by_text("In program order").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
     save_notebook(page)
     page.reload()  # the kernel goes on
@@ -109,7 +109,7 @@ def test_saved_and_trusted_the_static_view_is_seen_and_works(
     view = page.locator(".wb-saved .wb").first
     assert "26.0 MB moved by 16 kernels" in view.inner_text()
     view.get_by_role("tab", name="Fusion").click()
-    view.get_by_text("In the order of the program").first.wait_for()
+    view.get_by_text("In program order").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
     page.evaluate(STOP)
 

@@ -60,14 +60,14 @@ def test_kernels_are_bars_the_costliest_first(open_thing: Callable[[str], Any]) 
     assert widths == sorted(widths, reverse=True)
     inspector.locator(".kb", has_text="k4").click(modifiers=["Control"])
     inspector.locator(".kb", has_text="k3").click(modifiers=["Control"])
-    inspector.get_by_text("Why are k4 and k3 apart?").wait_for()
+    inspector.get_by_text("Why are k4 and k3 not fused?").wait_for()
     assert violations(inspector.page) == []
 
 
 def test_a_line_says_that_its_kernels_are_not_its_alone(open_thing: Callable[[str], Any]) -> None:
     inspector = open_thing("L:s0:31")
     words = inspector.get_by_text("lines, too").inner_text()
-    assert words.startswith("It is a part of the ")
+    assert words.startswith("It is part of the ")
     assert "kernels below, which cost" in words
 
 

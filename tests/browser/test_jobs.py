@@ -72,7 +72,7 @@ def test_what_waits_is_counted_and_can_be_taken_back(view: Any) -> None:
     box = strip.locator(".unfolded").bounding_box()
     assert box["y"] > strip.bounding_box()["y"]
     save.click()  # the same once more
-    view.get_by_text("Saving two.aot was asked for already, and has not ended.").wait_for()
+    view.get_by_text("Saving two.aot is already in progress.").wait_for()
 
 
 def test_each_is_ended_by_itself_and_the_strip_goes_with_the_last(view: Any) -> None:

@@ -44,7 +44,7 @@ def test_checks_and_accesses_are_filled_in_the_background(notebook: Notebook) ->
     open_pane(view, "Checks")
     view.get_by_text("Every program instance runs on the CPU").wait_for()
     with shows_work(view):
-        view.get_by_role("button", name="Run under watch").click()
+        view.get_by_role("button", name="Run instrumented").click()
     view.get_by_text(re.compile("^Out of bounds: line 6 ")).first.wait_for(timeout=LONG)
     assert view.locator(".checks .st-break").count() == 1
     open_pane(view, "Accesses")
@@ -58,11 +58,11 @@ def test_a_dead_session_leaves_the_line_to_write(notebook: Notebook) -> None:
     notebook.ended(2)
     view = one_view(notebook.cell(2))
     open_pane(view, "Checks")
-    view.get_by_role("button", name="Run under watch").wait_for()
+    view.get_by_role("button", name="Run instrumented").wait_for()
     os.kill(int(notebook.output(3)), signal.SIGKILL)
     notebook.page.get_by_role("button", name="Ok", exact=True).click()
     view.get_by_role("alert").get_by_text(SAID).wait_for()
-    assert view.get_by_role("button", name="Run under watch").count() == 0
+    assert view.get_by_role("button", name="Run instrumented").count() == 0
     view.locator(".offered").get_by_text("k.check(reference)").wait_for()
     open_pane(view, "Accesses")
     view.locator(".offered").get_by_text('k.frame("accesses")').wait_for()

@@ -153,7 +153,7 @@ def test_two_gpus_side_by_side(
         "(was) => document.querySelector('.cm-sel')?.innerText !== was", arg=first
     )
     assert violations(page) == []
-    page.get_by_label("Fold what is alike").uncheck()
+    page.get_by_label("Fold equal lines").uncheck()
     assert page.locator(".cm-fold").count() == 0
     page.get_by_label("Ignore numbers of registers").uncheck()
     page.get_by_text("differences:").wait_for()

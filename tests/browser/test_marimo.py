@@ -128,7 +128,7 @@ def test_in_marimo_a_kernel_that_is_gone_is_noticed(
         view.locator("[role=tab]").first.wait_for(timeout=60_000)
         view.locator(".crow").first.wait_for()
     view.get_by_role("tab", name="Graphs").click()
-    said = "The kernel has not answered for 10 s: it is busy, or has stopped."
+    said = "The kernel has not answered for 10 s: it is busy or has stopped."
     view.get_by_role("alert").get_by_text(said).wait_for(timeout=20_000)
     profile = view.get_by_role("button", name="Profile")
     assert profile.get_attribute("aria-disabled") == "true"

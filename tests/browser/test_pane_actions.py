@@ -49,7 +49,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
     save.click()
     view.get_by_text("No round trip yet.").wait_for(timeout=LONG)
     assert (lab.folder / "kept.aot").is_file()
-    machine = view.get_by_label("Description of a machine")
+    machine = view.get_by_label("Machine description")
     machine.fill("nowhere.json")
     view.get_by_role("button", name="Check against it").click()
     view.get_by_text("The comparison failed.").wait_for(timeout=LONG)
@@ -65,7 +65,7 @@ def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
     with shows_work(view, "Compiling Linear with max-autotune…"):
         view.get_by_role("button", name="Try max-autotune").click()
     view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)
-    view.get_by_text("nothing to choose from in this mode either").wait_for()
+    view.get_by_text("no choices in this mode either").wait_for()
 
 
 def test_a_profile_fills_the_roofline_of_a_cpu(view: Any) -> None:

@@ -67,7 +67,7 @@ def test_the_rewrite_of_a_break_stands_above_torchs_words(page: Any) -> None:
     card = page.locator("article", has_text="torch.where").first
     box = card.locator("pre", has_text="torch.where").first.bounding_box()
     assert box["y"] + box["height"] <= 900
-    words = card.get_by_text("What torch says of it")
+    words = card.get_by_text("torch's explanation")
     assert words.bounding_box()["y"] > box["y"]
     assert not card.get_by_text("What to do").is_visible()
     words.click()
@@ -193,10 +193,10 @@ def test_why_two_lines_are_not_fused(reader: Open) -> None:
     lines = own.page.locator(".crow.is-line")
     own.click(lines.nth(1).locator(".src, .t").first)
     own.click(lines.nth(2).locator(".src, .t").first, modifiers=["Control"])
-    said = own.read(own.page.get_by_role("group", name="Why apart"))
-    assert "Why are record_convolutions.py:30 and record_convolutions.py:31 apart?" in said
+    said = own.read(own.page.get_by_role("group", name="Why not fused"))
+    assert "Why are record_convolutions.py:30 and record_convolutions.py:31 not fused?" in said
     assert "k3 is a library call (convolution): it reads and writes whole tensors" in said
-    assert "Nothing is known that would join them." in said
+    assert "No known change would fuse them." in said
 
 
 def test_what_makes_the_peak_on_the_host(reader: Open) -> None:

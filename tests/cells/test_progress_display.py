@@ -197,4 +197,4 @@ def test_what_needs_the_result_at_once_is_refused(
     run: Run, user: dict[str, Any], flag: str
 ) -> None:
     result = run(f"%%aot_compile --bg {flag}\nf(x)")
-    assert "leave -s, -p and -a out" in str(result.error_in_exec)
+    assert "cannot be combined with -s, -p or -a" in str(result.error_in_exec)

@@ -119,15 +119,15 @@ def test_the_option_that_was_meant_is_named(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit) as ended:
         main(["inspect", "f.aot", "--jsno"])
     assert ended.value.code == 2
-    assert "there is no option --jsno: did you mean --json?" in capsys.readouterr().err
+    assert "unknown option --jsno: did you mean --json?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["chek", "a.aot"], "there is no command chek: did you mean check?"),
-        (["compile"], "there is no command compile: it has report, diff, "),
-        (["check", "a.aot", "--target", "h100"], "there is no option --target: it has --help, "),
+        (["chek", "a.aot"], "unknown command chek: did you mean check?"),
+        (["compile"], "unknown command compile: it has report, diff, "),
+        (["check", "a.aot", "--target", "h100"], "unknown option --target: it has --help, "),
     ],
 )
 def test_what_there_is_stands_beside_what_there_is_not(
@@ -169,8 +169,8 @@ def test_a_break_is_a_finding(
         (["explain", "theirs"], "write MODULE:FUNCTION"),
         (["explain", "fractions:Fraction"], "fractions:Fraction is a class: name a function"),
         (["explain", "textwrap:dedent"], "missing a required argument: 'text'. Pass its arguments"),
-        (["explain", "no_such_module:f"], "There is no module no_such_module"),
-        (["explain", "nowhere.py:f"], "There is no file nowhere.py"),
+        (["explain", "no_such_module:f"], "No module no_such_module"),
+        (["explain", "nowhere.py:f"], "File nowhere.py does not exist"),
         (["explain", "{folder}/failing.py:f"], "failing.py cannot be imported: ValueError: no."),
         (
             ["explain", "{folder}/wanting.py:f"],

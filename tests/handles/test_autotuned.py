@@ -58,7 +58,7 @@ def test_guards_of_another_target_than_the_records_are_not_offered() -> None:
     assert actions is not None
     actions.join(120)
     _, after = mail.ask("document")
-    assert after["sandbox"]["why_not"].startswith("Guards of code for t4 cannot be tried")
+    assert after["sandbox"]["why_not"].startswith("Guards for t4 cannot be tried")
 
 
 def test_what_has_no_choices_says_so() -> None:

@@ -47,7 +47,7 @@ def test_the_view_shows_the_times_once_they_are_measured(compiled: Compiled) -> 
     switch = mail.view._live_actions
     assert switch is not None
     again, _ = mail.ask("profile")
-    assert again["error"] in (None, "Measuring steps was asked for already, and has not ended.")
+    assert again["error"] in (None, "Measuring steps is already in progress.")
     switch.join(60)
     assert mail.view.progress["status"] == "done"
     counted = {step["name"]: step.get("counted") for step in mail.view.progress["steps"]}

@@ -113,9 +113,9 @@ def test_a_cell_that_fails_shows_its_error_once(
     [
         ("%aot_compile", "Write the call to compile"),
         ("%aot_compile abs", "'abs' is not a call"),
-        ("%aot_compile abs(", "is no Python expression"),
-        ("%aot_compile --wrong abs(1)", "There is no option --wrong"),
-        ("%aot_compile --targt h100 abs(1)", "no option --targt. Did you mean --target?"),
+        ("%aot_compile abs(", "is not a Python expression"),
+        ("%aot_compile --wrong abs(1)", "Unknown option --wrong"),
+        ("%aot_compile --targt h100 abs(1)", "Unknown option --targt. Did you mean --target?"),
         ("%aot_compile -m", "-m needs a value: -m MODE"),
         ("%aot_compile -d x abs(1)", "expected ARG:DIM=NAME[MIN..MAX]"),
         ("%aot_compile -O x abs(1)", "expected KEY=VALUE"),
@@ -123,8 +123,8 @@ def test_a_cell_that_fails_shows_its_error_once(
         ("%aot_compile -o 3x --no-view abs(1)", "expected a name"),
         ("%%aot_compile\nx = 1", "must be the call to compile"),
         ("%%aot_compile abs(1)\nabs(1)", "at the end of the cell"),
-        ("%aot_load", "Write the file"),
-        ("%aot_inspect", "Write the file"),
+        ("%aot_load", "Name the file"),
+        ("%aot_inspect", "Name the file"),
     ],
 )
 def test_a_wrong_line_is_one_line(

@@ -68,10 +68,10 @@ def test_options_reach_the_api(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-s m.aot", "write one of them"),
+        ("-s m.aot", "use one of them"),
         ("-g strict", "a package has a contract instead"),
         ("-b eager", "-p compiles with AOTInductor: leave -b out"),
-        ("--bg", "leave -s, -p and -a out"),
+        ("--bg", "cannot be combined with -s, -p or -a"),
         ("-p", "-p needs a value: -p PATH"),
     ],
 )

@@ -119,10 +119,10 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert document(BLOCK, ViewContext(sandbox=alive))["sandbox"] == alive
     gpu = replace(BLOCK, request=replace(BLOCK.request, target="a100"))
     said = document(gpu)["sandbox"]["why_not"] or ""
-    assert said.startswith("Guards of code for a100 cannot be tried")
+    assert said.startswith("Guards for a100 cannot be tried")
     assert 'Compile with `target="host"`' in said
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
-    assert "A log tells of guards" in (document(log)["sandbox"]["why_not"] or "")
+    assert "A log only describes guards" in (document(log)["sandbox"]["why_not"] or "")
 
 
 def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:
@@ -191,7 +191,7 @@ def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
 def test_panes_without_gpus_say_what_to_type() -> None:
     empty = {pane["id"]: pane["empty"] for pane in document(BLOCK)["panes"]}
     text = (empty["matrix"] or {})["text"]
-    assert text.startswith("No kernel was generated for a GPU. `wb.matrix` with the function and")
+    assert text.startswith("No GPU kernel was generated. `wb.matrix` with the function and")
     alone = replace(NORM, tables={n: t for n, t in NORM.tables.items() if n != "matrix"})
     of_gpu = {pane["id"]: pane["empty"] for pane in document(alone)["panes"]}
     assert (of_gpu["matrix"] or {})["text"].startswith("The kernels were compiled for one target")

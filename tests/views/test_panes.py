@@ -33,10 +33,10 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     assert shown["Kernels"] == ("3", "1 C++, 2 library")
     assert shown["DRAM traffic"] == (
         "10.5 MB → 6.31 MB",
-        "−40 % against scheduler nodes alone (estimate)",
+        "−40 % vs. scheduler nodes alone (estimate)",
     )
     assert shown["Compile time"] == ("4.42 s", "3.00 s of it C++ build")
-    assert shown["Artifact"] == ("none", "needs one graph without a break")
+    assert shown["Artifact"] == ("none", "needs one graph without breaks")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
     assert (artifact["value"], artifact["pane"]) == ("133 kB", "artifact")
 
@@ -95,7 +95,7 @@ def test_what_eager_moves_is_counted_at_once_where_that_is_quick(
     monkeypatch.setattr("workbench.views.panes.overview_pane._QUICK", 2)
     traffic = next(f for f in figures(sample_report) if f["label"] == "DRAM traffic")
     assert traffic["value"] == "6.31 MB"
-    assert traffic["note"] == "after fusion (estimate); what it was before is counted in Fusion"
+    assert traffic["note"] == "after fusion (estimate); Fusion counts it before"
 
 
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:

@@ -66,7 +66,7 @@ def test_what_ran_before_the_profile_began_is_not_before_zero(tmp_path: Path) ->
 
 
 def test_what_has_no_times_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no timed phases: there is nothing to draw over time"):
+    with pytest.raises(UsageError, match="no timed phases to draw over time"):
         Report().to_perfetto(tmp_path / "empty.json")
     assert not (tmp_path / "empty.json").exists()
 
@@ -83,4 +83,4 @@ def test_a_program_of_a_cluster_has_one_modelled_call(tmp_path: Path) -> None:
         ("triton_0", "kernel"),
     ]
     assert {names[e["pid"], e["tid"]] for e in events} == {"kernels", "group 0"}
-    assert {names[e["pid"], 0] for e in events} == {"one call on h100, by a model"}
+    assert {names[e["pid"], 0] for e in events} == {"one call on h100, modelled"}

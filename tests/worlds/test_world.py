@@ -394,8 +394,8 @@ def test_a_command_says_which_records_it_reads(wrong: Path) -> None:
         print(main(["report", "five"]))
     """,
     )
-    (why,) = [row for row in said if "the commands show" in row]
-    assert "holds a value of type object: the commands show reports" in why
+    (why,) = [row for row in said if "The commands show" in row]
+    assert "holds a value of type object. The commands show only reports" in why
     assert said.count("2") == 2
     (why,) = [row for row in said if "cannot read" in row]
     assert "The world wrong cannot read five: ValueError: invalid literal for int" in why

@@ -26,7 +26,7 @@ MODULES = (
 )
 """Modules whose `__all__` is public, searched in this order: a server only loads files."""
 DOORS = {
-    "compilation": "What compiles, and the cache of the compiler, which is filled beforehand.",
+    "compilation": "Functions that compile, and `warm_up`.",
 }
 """What other rooms import of this one beside its names."""
 

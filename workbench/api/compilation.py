@@ -79,13 +79,13 @@ def aot_compile(
     target
         "host" (wherever the inputs are), "cpu", "cuda", or the name of a virtual GPU in
         `targets()`, such as "h100". For a virtual GPU, inputs and parameters stay on their device.
-        The report then has the code and resource usage of every kernel; the result cannot be
+        The report then has the code and resource usage of every kernel. The result cannot be
         called.
     guards
         "portable" drops and reports guards that a file cannot hold, "strict" refuses them. A filter
         function of torch.compiler is accepted.
     capture
-        "full" records every step; "light" keeps torch's caches on and records less.
+        "full" records every step. "light" keeps torch's caches on and records less.
     progress
         Called with the name of each phase and the seconds since the start. If it has methods
         `end(name, seconds)` and `kernel(name)`, they are called after each phase and for each
@@ -197,20 +197,20 @@ def package(
     options, mode
         Inductor's, as in torch.compile. They may be combined; an option overrides the mode.
     weights
-        "inside" puts them into the library. "beside" maps them from the file without a copy, which
-        starts the fastest. "later" leaves them out of the file: call `update_weights` before the
-        first call.
+        "inside" puts them into the library. `"beside"` maps them from the file without a copy,
+        which starts the fastest. "later" leaves them out of the file. Then call `update_weights`
+        before the first call.
     variant
-        Add this compilation to the file as a named variant of one model, or replace the variant of
-        that name. Variants are for other devices, processors, dtypes or sizes; each holds its own
+        The name of this compilation in a file of variants of one model; a variant of that name is
+        replaced. Variants are for other devices, processors, dtypes or sizes; each holds its own
         weights. `load` keeps the variants that the machine can run, and a call runs the first one
         that accepts its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
     target
         "host", where the model's tensors are, or the name of a virtual NVIDIA GPU in `targets()`,
         such as "h100". A virtual GPU takes one model, with its weights next to the library. The
-        result cannot be called here; its report, the preflight and the X-ray know the GPU.
+        result cannot be called here, but its report, the preflight and the X-ray know the GPU.
     capture
-        "full" records every step in the report; "light" keeps torch's caches on and records less.
+        "full" records every step in the report. "light" keeps torch's caches on and records less.
     progress
         Called with the name of each phase and the seconds since the start.
 

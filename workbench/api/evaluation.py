@@ -46,9 +46,9 @@ def fits(
     The model is compiled at two depths, without weights. The memory of these programs is counted
     and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
     `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
-    not included. In a deeper model torch may keep or place other tensors, which linear
-    extrapolation misses: 2.6 % more in a ViT of six layers, 8 % less in a decoding step. Larger
-    `layers` come closer.
+    not included. Linear extrapolation misses tensors that torch keeps or places differently in a
+    deeper model: 2.6 % more in a ViT of six layers, 8 % less in a decoding step. Larger `layers`
+    come closer.
 
     Parameters
     ----------
@@ -59,22 +59,22 @@ def fits(
         given number of layers. For training, the model returns its loss.
     args, kwargs
         Example inputs, `[batch, length, …]`; they may be on the meta device. If each layer has its
-        own inputs, such as a cache `[batch, heads, length, width]`, pass a function that makes them
+        own inputs, such as a cache `[batch, heads, length, width]`, pass a function. It makes them
         for a number of layers.
     target
         A GPU of `targets()`.
     grad
         True for a training step, False for a call without gradients.
     optimizer, moments
-        The lowercase name of an optimizer of torch.optim, and the dtype of its state. Or None, or a
-        number of bytes for each element of a parameter.
+        The lowercase name of a torch.optim optimizer, and the dtype of its state. Or None, or bytes
+        per parameter element.
     layers
-        The depths to compile, and optionally a third one as a check: the shallower depth may hold
+        The depths to compile. An optional third one is a check: the shallower depth may hold
         other temporaries. None compiles the whole model.
     total
         The total number of layers, if the model has fewer or is made by a function.
     capacity
-        Capacity in bytes, instead of the GPU's.
+        The capacity in bytes. Default: the GPU's.
     progress
         Called with the name of each phase and the seconds since the start. By default a progress
         line is shown in terminals and interactive notebooks.
@@ -147,7 +147,7 @@ def verify(
     reference
         Compare with this instead of the compiled function or module. With `ranks`, the unsharded
         model, which takes `args`. Each rank's outputs, and gradients by parameter name, are then
-        also compared with their part of its results.
+        also compared with it.
     per_kernel
         Compare with the captured graph after every kernel, to name the first wrong kernel. With
         `ranks`, the generated program of each rank runs, with its kernels in the interpreter and
@@ -156,11 +156,11 @@ def verify(
         Compare with eager in double precision, on a virtual GPU.
     rtol, atol
         Replace the tolerance of each dtype. Without an atol, a virtual GPU's tolerance grows with
-        the root mean square of the value, where that is above 1.
+        the value's root mean square above 1.
     ranks
-        The number of ranks in the virtual cluster that `x` was compiled in, at most 16.
+        The size of the virtual cluster that `x` was compiled in, at most 16.
     build
-        With `ranks`: makes the program on a mesh. `build(mesh)` returns the model or function, or a
+        With `ranks`, makes the program on a mesh. `build(mesh)` returns the model or function, or a
         pair of it and the tuple of this rank's inputs. It is called on every rank, with real values
         on the CPU, because the other ranks' values exist nowhere else. Without it nothing is
         checked.
@@ -196,13 +196,13 @@ def verify(
 
         if not isinstance(x, Compiled | CrossCompiled):
             raise UsageError(
-                "ranks= is for what aot_compile makes inside `with wb.virtual_cluster(...)`; this "
-                f"is of type {type(x).__name__}."
+                "ranks= needs a result of aot_compile inside `with wb.virtual_cluster(...)`; got "
+                f"{type(x).__name__}."
             )
         if float64:
             raise UsageError(
-                "float64=True is for one program: on several ranks a difference is held to double "
-                "precision anyway. Leave it out, or leave out ranks=."
+                "float64=True is for one program; with ranks=, differences are always checked in "
+                "double precision. Leave out float64= or ranks=."
             )
         if per_kernel and isinstance(x, Compiled):
             refuse_for_host(per_kernel=True)
@@ -219,7 +219,7 @@ def verify(
             atol=atol,
         )
     if build is not None:
-        raise UsageError("build= makes the program on every rank: give ranks=, too.")
+        raise UsageError("build= makes the program on every rank: also pass ranks=.")
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.verification import Question, verify_program
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -230,8 +230,7 @@ def verify(
             return verify_program(x.program, x.original, question, progress=callback)
     if not isinstance(x, Compiled | Package):
         raise UsageError(
-            "verify takes what aot_compile, package or load made; this is of type "
-            f"{type(x).__name__}."
+            f"verify takes the result of aot_compile, package or load; got {type(x).__name__}."
         )
     refuse_for_host(per_kernel=per_kernel, float64=float64)
     if isinstance(x, Package):
@@ -266,7 +265,7 @@ def profile(
         x.profile(*args)
     if not isinstance(x, Compiled):
         raise UsageError(
-            "profile takes what aot_compile made, or load of an .aot file; this is of type "
+            "profile takes the result of aot_compile, or of load for an .aot file; got "
             f"{type(x).__name__}. {NO_KERNEL_TIMES}"
         )
     return profile_compiled(x, args, dict(kwargs or {}))
@@ -293,11 +292,11 @@ def matrix(
         The result of `aot_compile` for a GPU, a report of it, or a function or module, which is
         compiled for the first target. For a report, the TTIR is compiled, never the source.
     args
-        The example inputs of a function.
+        Example inputs of a function.
     targets
-        Names of GPUs in `targets()`.
+        GPU names in `targets()`.
     configs
-        The configuration to compare, by kernel: `{"k0": "k0:c1"}`. Default: the first.
+        The configuration per kernel: `{"k0": "k0:c1"}`. Default: the first.
     progress
         Called after each compilation with its name and the seconds since the start. By default a
         progress line is shown in terminals and interactive notebooks.
@@ -305,7 +304,7 @@ def matrix(
     Raises
     ------
     UsageError
-        A target does not exist, or there are no Triton kernels; the message suggests a fix.
+        A target does not exist, or no Triton kernel was generated. The message suggests a fix.
 
     Examples
     --------
@@ -348,10 +347,10 @@ def roundtrip(
         The start-up modes, by default "eager" and "ours". "compile_cold" is torch.compile with an
         empty cache; "compile_warm" repeats it with the cache that an earlier process filled.
         "torch" is torch's own loader of the same file. These three take 10 to 30 seconds each. For
-        a package also "cpp", a C++ program without Python. It is built for the package (about a
-        minute) and needs CMake and a C++20 compiler.
+        a package also "cpp", a C++ program without Python. Building it takes about a minute, and
+        CMake and a C++20 compiler.
     reference
-        Compare with this, and run it as eager, instead of the compiled function or module.
+        Runs as eager and is compared with, instead of the compiled function or module.
     model
         The model to call, if a package holds several.
     progress

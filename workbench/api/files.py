@@ -51,14 +51,14 @@ def load(
     path
         A path, or a binary file-like object such as io.BytesIO, read from its beginning.
     module
-        For an `.aot`: the module (or other object) that it is called on, if the file has no
-        weights. A module on the meta device is filled from bundled weights. For a `.pt2`, the
-        module or state_dict whose weights replace those of the file. For an `.aotv`, the function
-        or module that was recorded; it then runs the compiled code.
+        If an `.aot` has no weights: the module (or other object) that it is called on. A module on
+        the meta device is filled from bundled weights. For a `.pt2`, the module or state_dict whose
+        weights replace those of the file. For an `.aotv`, the recorded function or module. It then
+        runs the compiled code.
     external_data
-        For `.aot`: objects that were left out when saving, under the same names.
+        Objects that were left out of an `.aot` when saving, under the same names.
     f_globals
-        For `.aot`: the globals that the compiled function would see here.
+        The globals that the function of an `.aot` would see here.
     trust
         True runs an untrusted file, with a warning. `"sha256:…"` trusts exactly one content.
     num_runners
@@ -73,7 +73,7 @@ def load(
         `package.variant_of(x)` say which and why.
     on_miss
         For `.aotv`: what to do when no variant matches the call. "compile" (default) compiles one
-        as torch.compile does; "eager" runs it without compiling; "error" raises `ArtifactError`.
+        as torch.compile does. "eager" runs it without compiling, "error" raises `ArtifactError`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def load(
                     (suffix,) = (
                         loadable.suffix for loadable in LOADABLE if name in loadable.options
                     )
-                    raise UsageError(f"{name} is for {suffix} files: leave it out for this one.")
+                    raise UsageError(f"{name} is for {suffix} files; leave it out for this one.")
             load_file = find_loader(file.loadable)
             loaded: Compiled | Package | LoadedVariants = load_file(
                 path, module=module, trust=trust, check=check, opened=file, **options

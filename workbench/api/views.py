@@ -174,7 +174,7 @@ def launches(
     Raises
     ------
     UsageError
-        There are no kernels on a GPU.
+        No kernel runs on a GPU.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def forecast(x: Any) -> Forecast:
     Raises
     ------
     UsageError
-        There are no kernels on a GPU, for example after compiling for the CPU, or the GPU is not in
+        No kernel runs on a GPU, for example after compiling for the CPU, or the GPU is not in
         `targets()`.
 
     Examples
@@ -295,7 +295,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    Nothing to change was found in f on host: none of 23 rules applies.
+    No changes found for f on host: none of the 23 rules applies.
     """
     from workbench.artifacts.records.report_in import report_of
     from workbench.handles.opportunities.opportunities import Opportunities

@@ -30,7 +30,7 @@ def parsed(text: str, name: str = "<magic>") -> ast.expr:
     try:
         return ast.parse(text, name, "eval").body
     except SyntaxError as error:
-        raise UsageError(f"{text!r} is no Python expression: {error.msg}.") from error
+        raise UsageError(f"{text!r} is not a Python expression: {error.msg}.") from error
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _side(shell: InteractiveShell, word: str) -> tuple[str, Any]:
         return word, evaluate(shell, word)
     except NameError as error:
         raise UsageError(
-            f"There is no {error.name} here, and no file {path}. Write two names or paths."
+            f"{error.name} is not defined, and no file {path} exists. Write two names or paths."
         ) from error
 
 
@@ -167,5 +167,5 @@ def find_last_output(shell: InteractiveShell) -> str:
 def read_path(text: str, magic: str, example: str = "model.aot") -> str:
     """The path that a magic's line is; raises `UsageError` where there is none."""
     if not text:
-        raise UsageError(f"Write the file: {magic} {example}.")
+        raise UsageError(f"Name the file, as in {magic} {example}.")
     return text.strip("'\"")

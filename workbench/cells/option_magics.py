@@ -156,7 +156,7 @@ def _leading(text: str, options: Sequence[Option]) -> tuple[list[str], int]:
             names = ", ".join(option.names[0] for option in options)
             near = difflib.get_close_matches(name, known, n=1)
             meant = f" Did you mean {near[0]}?" if len(name) > 2 and near else ""
-            raise UsageError(f"There is no option {name}.{meant} The options are {names}.")
+            raise UsageError(f"Unknown option {name}.{meant} The options are {names}.")
         words.append(word)
         position = match.end()
         if name in with_value and "=" not in word.removeprefix(name):
@@ -213,7 +213,7 @@ def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
         _shorten(shell, error, lines)
         raise
     except KeyboardInterrupt as error:
-        line = f"Interrupted: {magic} was stopped and bound nothing. torch is usable."
+        line = f"Interrupted: {magic} was stopped and bound nothing. torch is still usable."
         _shorten(shell, error, [line])
         raise
 

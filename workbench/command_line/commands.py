@@ -67,7 +67,7 @@ def diff(chosen: Namespace) -> int:
     is_same = difference.is_same if isinstance(difference, Diff) else not sentences
     if chosen.html:
         if not hasattr(difference, "to_html"):
-            raise UsageError("This difference has no page: leave --html out.")
+            raise UsageError("This difference has no page; leave --html out.")
         difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
@@ -172,11 +172,9 @@ def words(chosen: Namespace) -> int:
         print(f"{term.word} ({term.place})", textwrap.indent(term.text, "  "), sep="\n")
     others = [other for other in list_field_terms() if part and part in other.word]
     for other in others:
-        print(f"{other.word}: the field's term is {other.instead}.")
+        print(f"{other.word}: see {other.instead}.")
     if not (terms or others):
-        raise UsageError(
-            f"No word of the view is like {chosen.word!r}; without one all are listed."
-        )
+        raise UsageError(f"No term contains {chosen.word!r}. `workbench words` lists all terms.")
     return FINE
 
 
@@ -194,8 +192,8 @@ def _record(path: str) -> Any:
     if isinstance(record, Report | Presented):
         return record
     raise UsageError(
-        f"{path} holds a value of type {type(record).__name__}: the commands show reports and what "
-        "derives from Presented."
+        f"{path} holds a value of type {type(record).__name__}. The commands show only reports "
+        "and other Presented objects."
     )
 
 
@@ -222,15 +220,15 @@ _QUANTITY = {
     "additionalProperties": False,
     "properties": {
         "name": {"type": "string"},
-        "of": {"type": "string", "description": "which of the records, where there are several"},
-        "value": {"type": ["number", "null"], "description": "null: the record cannot tell"},
+        "of": {"type": "string", "description": "the report, if there are several"},
+        "value": {"type": ["number", "null"], "description": "null: unknown"},
         "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a part from 0 to 1"},
         "source": {
             "enum": ["counted", "measured", "model"],
-            "description": "counted in the record, measured by a clock, or computed by a model",
+            "description": "counted in the report, measured by a clock, or modelled",
         },
         "evidence": {"type": "array", "items": {"type": "string"}},
-        "why": {"type": "string", "description": "why the record cannot tell"},
+        "why": {"type": "string", "description": "why the value is unknown"},
     },
 }
 _FINDING = {
@@ -248,7 +246,7 @@ _KERNEL = {
     "type": "object",
     "required": ["id", "name", "language", "is_backward", "ops", "lines", "quantities"],
     "additionalProperties": False,
-    "description": "a generated kernel or a call of a library",
+    "description": "a generated kernel or a library call",
     "properties": {
         "id": {"type": "string"},
         "name": {"type": "string"},
@@ -273,14 +271,14 @@ _TABLE = {
 }
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "What the command workbench prints with --json",
+    "title": "Output of workbench --json",
     "type": "object",
     "required": ["format", "command", "name", "ok", "sentences", "quantities", "findings"],
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
         "command": {"enum": [*WITH_JSON, *(c.name for c in list_commands((*WITH_JSON, *PLAIN)))]},
-        "name": {"type": "string", "description": "what was looked at"},
+        "name": {"type": "string", "description": "the subject of the command"},
         "ok": {"type": "boolean", "description": "whether the exit code is 0"},
         "sentences": {"type": "array", "items": {"type": "string"}},
         "quantities": {"type": "array", "items": _QUANTITY},
@@ -425,7 +423,7 @@ def _check(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Raise `UsageError` where the call cannot be made at all."""
     if isinstance(function, type) or not callable(function):
         kind = "a class" if isinstance(function, type) else type(function).__name__
-        raise UsageError(f"{name} is {kind}: name a function, or a module that was made.")
+        raise UsageError(f"{name} is {kind}: name a function or a module instance.")
     try:
         signature = signature_of(getattr(function, "forward", function))
     except (TypeError, ValueError):  # a builtin
@@ -442,14 +440,14 @@ def _names(where: str) -> dict[str, Any]:
     """The names of a module or of a file, which runs; what lies beside it can be imported."""
     is_file = where.endswith(".py")
     if is_file and not Path(where).exists():
-        raise UsageError(f"There is no file {where}.")
+        raise UsageError(f"File {where} does not exist.")
     folder = str(Path(where).resolve().parent if is_file else Path.cwd())
     sys.path.insert(0, folder)
     try:
         return runpy.run_path(where) if is_file else vars(importlib.import_module(where))
     except Exception as error:  # whatever the user's own module raises
         if isinstance(error, ModuleNotFoundError) and error.name in _parts(where):
-            raise UsageError(f"There is no module {where}: {error}.") from error
+            raise UsageError(f"No module {where}: {error}.") from error
         raise UsageError(f"{where} cannot be imported: {describe_error(error)}.") from error
     finally:
         if folder in sys.path:

@@ -14,12 +14,12 @@ from workbench.installation import explain_overwritten
 from workbench.worlds.world import list_commands
 
 _FILE = (
-    "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE, a log of "
-    "tritonparse (.ndjson, .ndjson.gz), a trace of torch.profiler (.json, .json.gz)"
+    "a report (.wbr, .wbs), artifact (.aot, .pt2), TORCH_TRACE log or folder, tritonparse log "
+    "(.ndjson, .ndjson.gz) or torch.profiler trace (.json, .json.gz)"
 )
 _EXIT = (
-    "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use, a bad file or a "
-    "program that fails."
+    "Exit code: 0 no findings, 1 a finding (see each command), 2 wrong usage, a bad file or a "
+    "failing program."
 )
 
 
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         first = next(iter(sys.argv[1:] if args is None else args), "-")
         if self.commands and not first.startswith("-") and first not in self.commands:
-            self.error(f"there is no command {first}: {_hint(first, list(self.commands))}")
+            self.error(f"unknown command {first}: {_hint(first, list(self.commands))}")
         parsed, rest = super().parse_known_args(args, namespace)
         for word in rest:
             name = word.partition("=")[0]
@@ -66,7 +66,7 @@ class _Parser(argparse.ArgumentParser):
                 options = [
                     option for option in self._option_string_actions if option.startswith("--")
                 ]
-                self.error(f"there is no option {name}: {_hint(name, options)}")
+                self.error(f"unknown option {name}: {_hint(name, options)}")
         return parsed, rest
 
 
@@ -77,12 +77,12 @@ def _hint(word: str, names: Sequence[str]) -> str:
 
 def build_command_parser() -> argparse.ArgumentParser:
     """What reads the words of the command."""
-    parser = _Parser("workbench", description="Look into what PyTorch compiled.", epilog=_EXIT)
+    parser = _Parser("workbench", description="Inspect what PyTorch compiled.", epilog=_EXIT)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    report = _command(commands, "report", "what became of a compilation; 1: it failed")
+    report = _command(commands, "report", "show a compilation (exit code 1 if it failed)")
     report.add_argument("file", help=_FILE)
     report.add_argument("--html", metavar="PATH", help="also write it as one page")
-    diff = _command(commands, "diff", "what differs between two records; 1: something does")
+    diff = _command(commands, "diff", "compare two reports (exit code 1 if they differ)")
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
     diff.add_argument("--html", metavar="PATH", help="also write it as one page")
@@ -92,21 +92,21 @@ def build_command_parser() -> argparse.ArgumentParser:
         of_world.add_argument("--html", metavar="PATH", help="also write it as one page")
         of_world.set_defaults(read=own.read)
     check = _command(
-        commands, "check", "whether a file can be loaded on a machine; 1: it cannot, or not checked"
+        commands, "check", "check that a file loads on a machine (exit code 1 if not, or unknown)"
     )
-    check.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
-    machine = "what `python -m workbench.machine > target.json` wrote there; else this machine"
+    check.add_argument("file", help="an .aot or .pt2 file; nothing in it is run")
+    machine = "a file from `python -m workbench.machine > target.json` (default: this machine)"
     check.add_argument("machine", nargs="?", help=machine)
-    inspect = _command(commands, "inspect", "what is in a file; 1: a member is damaged")
-    inspect.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
-    explain = _command(commands, "explain", "every graph break of a call; 1: there are some")
+    inspect = _command(commands, "inspect", "look inside a file (exit code 1 if it is damaged)")
+    inspect.add_argument("file", help="an .aot or .pt2 file; nothing in it is run")
+    explain = _command(commands, "explain", "list a call's graph breaks (exit code 1 if any)")
     explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
     inputs_help = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=inputs_help)
-    about = "what a word over a column or beside a figure means, its unit, its source"
+    about = "explain a column or figure: meaning, unit and source"
     words = commands.add_parser("words", help=about, description=about)
-    words.add_argument("word", nargs="?", default="", help="the word or a part of it; else all")
-    about = "the JSON Schema of what --json prints"
+    words.add_argument("word", nargs="?", default="", help="a word or a part of it (default: all)")
+    about = "print the JSON Schema of the --json output"
     schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)
     parser.commands = commands.choices

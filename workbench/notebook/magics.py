@@ -94,7 +94,7 @@ class WorkbenchMagics(OptionMagics):
             chosen, rest = self.parse_line(self.aot_compile, line)
             if cell is not None and rest:
                 raise UsageError(
-                    f"the call stands at the end of the cell, not beside %%aot_compile: {rest}"
+                    f"write the call at the end of the cell, not after %%aot_compile: {rest}"
                 )
             if chosen.annotate and cell is None:
                 raise UsageError("-a annotates a cell: use it with %%aot_compile.")
@@ -197,8 +197,8 @@ class WorkbenchMagics(OptionMagics):
         """Compile in the background; what needs the result has to wait for it."""
         if chosen.save or chosen.annotate or chosen.package:
             raise UsageError(
-                "--bg returns before there is anything to save or annotate: leave -s, -p and -a "
-                "out, and use .result() of the job."
+                "--bg cannot be combined with -s, -p or -a: leave them out, and use .result() of "
+                "the job."
             )
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)

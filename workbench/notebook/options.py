@@ -25,9 +25,9 @@ _FORM = re.compile(
     r"(=(?P<name>[A-Za-z_]\w*)(\[(?P<low>\d*)\.\.(?P<high>\d*)\])?)?"
 )
 _OTHERS = (
-    ("save", "-s writes an .aot file and -p a package: write one of them"),
-    ("annotate", "-a shows a cell without a package: leave it or -p out"),
-    ("guards", "-g is for .aot files: a package has a contract instead, leave -g out"),
+    ("save", "-s writes an .aot file, -p a package: use one of them"),
+    ("annotate", "-a and -p cannot be combined: leave one out"),
+    ("guards", "-g is for .aot files, and a package has a contract instead: leave -g out"),
 )
 
 
@@ -53,14 +53,14 @@ COMPILE = (
     ),
     Option(
         ("-d", "--dynamic"),
-        "a dynamic dimension, such as x:0=batch[1..64]; x:0 lets torch find the range; repeatable; "
-        "True is every size, False none",
+        "a dynamic dimension (repeatable), such as x:0=batch[1..64]; x:0 lets torch find the "
+        "range, True means all sizes, False none",
         "ARG:DIM=NAME[MIN..MAX]",
         is_repeated=True,
     ),
     Option(
         ("-O", "--option"),
-        "an option of Inductor, such as epilogue_fusion=False; repeatable",
+        "an Inductor option (repeatable), such as epilogue_fusion=False",
         "KEY=VALUE",
         is_repeated=True,
     ),
@@ -68,7 +68,7 @@ COMPILE = (
     Option(("-s", "--save"), "save the artifact", "PATH"),
     Option(
         ("-p", "--package"),
-        "export the call and write a .pt2 package, which runs without Python too",
+        "export the call and write a .pt2 package, which also runs without Python",
         "PATH",
     ),
     OUTPUT,
@@ -78,8 +78,8 @@ COMPILE = (
         "POLICY",
         choices=GUARD_POLICIES,
     ),
-    Option(("--bg",), "compile in the background, in a process of its own; the result is a Job"),
-    Option(("-a", "--annotate"), "%%aot_compile: show what became of the cell's lines"),
+    Option(("--bg",), "compile in the background, in a separate process; the result is a Job"),
+    Option(("-a", "--annotate"), "%%aot_compile: annotate the cell's lines"),
     NO_VIEW,
 )
 EXPLAIN = (OUTPUT, NO_VIEW)
@@ -97,20 +97,20 @@ DIFF = (
 FITS = (
     Option(
         ("-t", "--target"),
-        "the GPU, which need not be there, such as h100 (the default)",
+        "the target GPU, such as h100 (the default); it is not needed here",
         "TARGET",
         list_more=list_gpus,
     ),
     Option(("--no-grad",), "a call without gradients, not a training step"),
     Option(
         ("--optimizer",),
-        f"{_listed(OPTIMIZERS)}, none, or the bytes for each element of a parameter",
+        f"{_listed(OPTIMIZERS)}, none, or bytes per parameter element",
         "NAME",
         choices=(*OPTIMIZERS, "none"),
     ),
-    Option(("--moments",), "the type of what the optimizer keeps: float32, bfloat16, …", "DTYPE"),
-    Option(("--layers",), "the depths that are compiled, such as 2,4; all is the whole", "DEPTHS"),
-    Option(("--total",), "the layers of the whole, where this model has fewer", "COUNT"),
+    Option(("--moments",), "the dtype of the optimizer state: float32, bfloat16, …", "DTYPE"),
+    Option(("--layers",), "the depths to compile, such as 2,4, or all", "DEPTHS"),
+    Option(("--total",), "the total number of layers, if this model has fewer", "COUNT"),
     OUTPUT,
 )
 
@@ -143,7 +143,7 @@ def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:
         low, high = (int(match[end]) if match[end] else None for end in ("low", "high"))
         if match["low"] is not None or name not in ranges:
             if ranges.setdefault(name, (low, high)) != (low, high):
-                raise UsageError(f"-d {spec}: {name} was given another range before.")
+                raise UsageError(f"-d {spec}: {name} already has another range.")
             dims.setdefault(name, Dim(name, min=low, max=high))
         shapes.setdefault(match["arg"], {})[int(match["dim"])] = dims[name]
     return shapes

@@ -23,7 +23,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
             (
                 Column("Width", "vector_bytes", "B", absent=_NO),
                 Column("Sectors", "sectors", "amount", absent=_NO),
-                Column("Least", "least_sectors", "amount", absent=_NO),
+                Column("Ideal", "least_sectors", "amount", absent=_NO),
                 Column("Used", "used", "share", absent=_NO),
                 Column("Used, L1", "used_l1", "share", absent=_NO),
             ),
@@ -59,7 +59,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
                 Column("Share", "share", "share"),
                 Column("Thread", "thread"),
             ),
-            parts=[("", "Self is the time that none of its own phases accounts for.")],
+            parts=[("", "Self is its time without nested phases.")],
         )
     ],
     "choice": [
@@ -96,7 +96,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
                 Column("Limited by", "limiter"),
             ),
             tag=("{rejection}", "fallback"),
-            says="Compiled, not run: its time is what a model gives it.",
+            says="Compiled, not run; its time is modelled.",
             parts=[("", "[{note}.]")],
             chips=[("Kernel", "kernel")],
         )
@@ -114,7 +114,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
             of="cuda_graphs",
             tag=("{verdict}", "{tone}"),
             says="{said}",
-            parts=[("What would help", "{help}")],
+            parts=[("Fix", "{help}")],
             without=["node"],
             ties=("kernels",),
             leads=("lines",),
@@ -123,7 +123,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
     "saved": [
         Card(
             "file.members",
-            "Member of the file",
+            "File member",
             "{short}",
             "{name}",
             (

@@ -56,7 +56,7 @@ def list_run(
 
 def write(report: Report, path: str) -> None:
     """Write the trace of a report; raises `UsageError` where it has no times."""
-    source = {"source": "phases of the compilation, measured; one call, by a model"}
+    source = {"source": "compile phases, measured; one call, modelled"}
     write_events(_list_compiled(report), source, "timed phases", path)
 
 
@@ -64,7 +64,7 @@ def write_events(events: Iterable[Event], source: Mapping[str, str], what: str, 
     """Write a trace and its `source`; raises `UsageError` where there is none of `what`."""
     listed = list(events)
     if not listed:
-        raise UsageError(f"This record has no {what}: there is nothing to draw over time.")
+        raise UsageError(f"This report has no {what} to draw over time.")
     _begin_at_zero(listed)
     trace = {"traceEvents": listed, "displayTimeUnit": "ms", "otherData": source}
     with write_saved_file(path) as file:
@@ -102,7 +102,7 @@ def _find_log(phase: Phase) -> tuple[str, str]:
 def _list_streams(lanes: Lanes, report: Report, streams: Streams) -> Iterator[Event]:
     kernels = {kernel.id: kernel for kernel in report.kernels}
     sent = {row.id: row for row in report.collectives}
-    process = f"one call on {report.request.target}, by a model"
+    process = f"one call on {report.request.target}, modelled"
     for span in streams.spans:
         row = sent.get(span.collective or "")
         kernel = kernels.get(span.kernel or "")

@@ -40,14 +40,13 @@ WORDS: Mapping[wire.LineState, str] = {
 """By the state of a line; `typescript.py` writes the same table to the front end."""
 _SAID: Mapping[wire.LineState, str] = {
     "later": "Captured in a graph that begins after a graph break.",
-    "folded": "Worked out while compiling, to a constant; nothing of it is left to run.",
-    "removed": "It is in the captured graph and no longer in the last one: the compiler merged it "
-    "with others or dropped it.",
-    "traced": "Python ran it while Dynamo traced; it left no operation in the graph.",
-    "unreached": "The call that was compiled did not come to it.",
+    "folded": "Folded to a constant at compile time; nothing is left to run.",
+    "removed": "Captured, but not in the final graph: the compiler merged or dropped it.",
+    "traced": "Python ran it while Dynamo traced; the graph has no operation for it.",
+    "unreached": "The compiled call did not reach it.",
 }
 _WASTE: Mapping[Waste, str] = {
-    "evaluated again": "Computed again.",
+    "evaluated again": "Recomputed.",
     "part holds the whole": "Held longer than needed.",
     "converted weight": "A weight is copied.",
     "scratch": "Scratch.",
@@ -137,7 +136,7 @@ def _say(fate: Fate) -> str:
         return _SAID.get(fate.state, "")
     value, *more = fate.values
     what = f"{value} in every element" if not more else " and ".join(fate.values)
-    return f"Worked out while compiling: {what}; nothing of it is left to run."
+    return f"Folded at compile time: {what}. Nothing is left to run."
 
 
 def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
@@ -158,8 +157,8 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
             by_line[place].append(
                 {
                     "title": "Fallback.",
-                    "text": f"{name} has no lowering in Inductor: it calls the eager operator and "
-                    "cannot be fused with its neighbours.",
+                    "text": f"{name} has no Inductor lowering: it falls back to eager and cannot "
+                    "be fused.",
                     "tone": "fallback",
                     "select": first,
                 }

@@ -51,9 +51,9 @@ _PLACE = 26  # of them, at most, for the lines
 _ADVICE = 48
 _BY: Mapping[CostKind, str] = {
     "time": "by measured time",
-    "bound": "by the roofline's bound (estimate)",
+    "bound": "by roofline bound (estimate)",
     "bytes": "by bytes moved (estimate)",
-    "memory": "by bytes at the peak of memory",
+    "memory": "by live bytes at the memory peak",
 }
 
 
@@ -158,7 +158,7 @@ def _fusion(report: Report) -> Iterator[str]:
         )
         for before in list_before_fusion(report):
             change = format_percent(traffic.after - before.bytes, before.bytes)
-            yield f"  {change} against {before.words}, {format_bytes(before.bytes)}"
+            yield f"  {change} vs. {before.words} ({format_bytes(before.bytes)})"
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FEW]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"

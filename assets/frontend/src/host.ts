@@ -46,7 +46,7 @@ export function whyNot(host: Asking, reason: string | null, wanted?: Wanted): st
   if (!jobs) return "Something is still running.";
   const at = wanted ? jobs.findIndex((job) => isSame(job, wanted)) : -1;
   if (at < 0) return null; // it waits for its turn
-  return at === 0 ? "This runs now." : "This waits for its turn: see the strip under the tabs.";
+  return at === 0 ? "This runs now." : "This is queued: see the strip under the tabs.";
 }
 
 function isSame(job: Job, { ask, question }: Wanted): boolean {

@@ -4,17 +4,15 @@ import type { Signal } from "@preact/signals";
 import type { Model } from "./model";
 
 export const STOPPED =
-  "The kernel has stopped: what needs it is off. The record stays; run the cell again to go on.";
-export const AWAY =
-  "The kernel cannot be reached: what needs it is off until it answers. The record stays.";
+  "The kernel has stopped, so live actions are off. The report stays; run the cell again to go on.";
+export const AWAY = "The kernel cannot be reached, so live actions are off. The report stays.";
 /** Where nothing around the view tells of the kernel. */
 export const SILENT =
-  "The kernel has not answered for 10 s: it is busy, or has stopped. The record stays; what needs the kernel is off until it answers.";
+  "The kernel has not answered for 10 s: it is busy or has stopped. The report stays; live actions are off until it answers.";
 export const SILENT_MS = 10_000;
 
 /** In the place of what only Python makes, and nobody had asked for. */
-export const UNSEEN =
-  "It was not opened before the kernel stopped, and only the kernel makes it: run the cell again.";
+export const UNSEEN = "This was not loaded before the kernel stopped. Run the cell again.";
 
 /** Of a kernel that does not come back as it was: its memory is gone. */
 const ENDS = new Set(["restarting", "autorestarting", "terminating", "dead"]);

@@ -52,7 +52,7 @@ test("a head says what the glossary has of its word, else the hint of the column
     { key: "x", title: "X", width, hint: "h" },
   ];
   expect(columnsOf(store, "costs", specs, ROWS, {}).map(({ tip }) => tip)).toEqual([
-    "How often one call of the whole runs it.\nUnit: a count.\nSource: the generated program.",
+    "Launches per call of the program.\nUnit: a count.\nSource: the generated program.",
     "h",
   ]);
 });

@@ -49,7 +49,7 @@ test("a cost says which part of the whole it is", () => {
   expect(costWords(cost, 190)).toBe("190 µs, 10 % of all kernels");
   const [first, ...others] = timed().kernels;
   const part = costOf({ ...timed(), kernels: [{ ...first!, cost: {} }, ...others] }, null)!;
-  expect(costWords(part, 190)).toBe("190 µs, 10 % of the kernels of which it is known");
+  expect(costWords(part, 190)).toBe("190 µs, 10 % of the kernels with a known cost");
   expect(valueOf(cost, { cost: { bytes: 7 } })).toBeNull();
 });
 
@@ -131,7 +131,7 @@ test("the costliest line is the sentence's: a line of the call, with what it cal
 
 test("a line of several places says what each has of the sum", () => {
   const cost = costOf(timed(), "time")!;
-  expect(placesText(cost, [65e3, 258e3])).toContain("in all 2 places of the tree");
+  expect(placesText(cost, [65e3, 258e3])).toContain("the sum over 2 places in the tree");
   expect(placesText(cost, [65e3, 258e3])).toContain("65");
 });
 

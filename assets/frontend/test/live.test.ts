@@ -167,7 +167,7 @@ test("a kernel that is shut down has stopped; one that is far away comes back", 
   vi.useRealTimers();
 });
 
-test("what was asked for already is not asked for again, anything else waits for its turn", () => {
+test("what was asked for already is not asked for again, anything else queued", () => {
   const signals = { ...hostSignals(), kind: "live" as const };
   const host = { ...signals, part: () => Promise.reject(new Error()), cancel() {} };
   const job = { id: 1, ask: "profile", question: null, words: "Measuring f", is_made: false };
@@ -176,7 +176,7 @@ test("what was asked for already is not asked for again, anything else waits for
   const whyOf = (ask: string, opportunity: string) =>
     whyNot(host, null, { ask, question: { opportunity } });
   expect(whyOf("profile", "")).toBe("This runs now.");
-  expect(whyOf("try", "o1")).toMatch("waits for its turn");
+  expect(whyOf("try", "o1")).toMatch("queued");
   expect([whyOf("try", "o2"), whyNot(host, null)]).toEqual([null, null]);
   host.progress.value = { ...idle(), status: "running" }; // of the cell itself
   expect(whyOf("try", "o2")).toBe("Something is still running.");

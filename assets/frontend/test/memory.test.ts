@@ -98,6 +98,6 @@ test("the peak of a budget is the compiled one, else the preview, which says so"
   expect(peakOf(budget(5, 9))).toBe(5);
   expect(peakOf(budget(null, 9))).toBe(9);
   expect(peakWords(budget(5000, 9))).toBe("5.00 kB, compiled");
-  expect(peakWords(budget(null, 9000))).toBe("9.00 kB by the preview");
+  expect(peakWords(budget(null, 9000))).toBe("9.00 kB (preview)");
   expect(peakWords(budget(null, null))).toBe("not compiled");
 });

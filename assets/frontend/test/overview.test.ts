@@ -114,7 +114,7 @@ test("a line loses its indent, not its colours", () => {
 test("without source the overview says why, from the report where it knows", () => {
   expect(noSource(document)).toBeNull();
   const without = { ...document, sources: [] };
-  expect(noSource(without)?.text).toMatch("saved without it");
+  expect(noSource(without)?.text).toMatch("saved without sources");
   const why = { title: "No source.", text: "Only torch's own code ran.", tone: "plain" as const };
   const panes = document.panes.map((head) => ({ ...head, empty: why }));
   expect(noSource({ ...without, panes })).toBe(why);

@@ -75,20 +75,20 @@ const TARGETS: Targets = { present: "h100", choices: [], why_not: null };
 test("one target takes the place of another, several GPUs are compared", () => {
   expect(offers(TARGETS, []).place.why).toBe("Choose a target.");
   expect(offers(TARGETS, ["a100"]).place).toEqual({ words: "Compile for a100", why: null });
-  expect(offers(TARGETS, ["h100"]).place.why).toBe("What is shown is for h100 already.");
+  expect(offers(TARGETS, ["h100"]).place.why).toBe("This view is already for h100.");
   expect(offers(TARGETS, ["a100", "t4"]).compare).toEqual({
     words: "Compare kernels on 2 GPUs",
     why: null,
   });
-  expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is none");
-  expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("Only one");
+  expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is not a GPU");
+  expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("only one");
 });
 
 test("an order among those that the model gives one time says nothing", () => {
   const same = [1, 1.001, 2].map((model_us, at) =>
     ranked(`r${at}`, 128, 4, { model_us, rank: at + 1 }),
   );
-  expect(sayEqual(same)).toContain("the first 2 the same time");
+  expect(sayEqual(same)).toContain("the top 2 the same time");
   expect(sayEqual(same.slice(0, 2))).toContain("gives all 2 the same time");
   expect(countBest(same)).toBe(2); // so none is "first"
   expect(sayEqual(same.slice(1))).toBe("");

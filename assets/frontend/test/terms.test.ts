@@ -16,7 +16,7 @@ function open(terms: Terms): Store {
 
 test("a word of this package has a tip of three lines at most", () => {
   expect(termOf("points", "Per byte")).toBe(
-    "Operations for each byte that is moved.\nUnit: operations per byte.\nSource: both estimates.",
+    "Arithmetic intensity: operations per byte moved.\nUnit: operations per byte.\nSource: both estimates.",
   );
   expect(termOf("points", "no such word")).toBe(undefined);
 });

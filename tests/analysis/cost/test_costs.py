@@ -165,6 +165,6 @@ def test_what_makes_a_measurement_noisy_is_said_after_one_word() -> None:
 
 def test_heads_of_times_say_whether_they_are_of_one_call_or_of_all() -> None:
     terms = read_glossary()
-    assert "all calls of it" in terms["costs", "Cost"].what
-    assert "one call of the kernel" in terms["points", "Least (est.)"].what
-    assert "one call of the kernel" in terms["points", "Measured"].what
+    assert "all its calls" in terms["costs", "Cost"].what
+    assert "of one call" in terms["points", "Least (est.)"].what
+    assert "of one call" in terms["points", "Measured"].what

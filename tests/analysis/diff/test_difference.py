@@ -17,7 +17,7 @@ def test_the_text_is_short_stable_and_has_no_times() -> None:
     text = repr(diff("static", "dynamic"))
     assert text == repr(diff("static", "dynamic"))
     assert text.startswith(
-        "Diff(static → dynamic)\n  a: Block, host\n  b: Block, host\n- Asked for"
+        "Diff(static → dynamic)\n  a: Block, host\n  b: Block, host\n- The requests differ"
     )
     assert len(text.split("\n")) < 45
     assert max(map(len, text.split("\n"))) <= 100
@@ -42,7 +42,7 @@ def test_frames_have_a_row_for_each_difference() -> None:
     assert list(found.frame("kernels")["id_a"]) == ["k0", "k2", "k4"]
     traffic = diff("h100", "apart").frame("traffic")
     assert (traffic["b"] > traffic["a"]).all()
-    with pytest.raises(wb.UsageError, match=r"no part 'kernel'\. Take one of: outcome"):
+    with pytest.raises(wb.UsageError, match=r"Unknown part 'kernel'\. Choose one of: outcome"):
         found.frame("kernel")
 
 
@@ -50,13 +50,13 @@ def test_only_what_is_no_measurement_makes_two_compilations_differ() -> None:
     found = diff("static", "again")
     assert found.is_same
     assert {change.part for change in found.changes} <= set(MEASURED)
-    assert "Nothing differs" in repr(found)
+    assert "Only measured times differ" in repr(found)
     assert not diff("static", "dynamic").is_same
 
 
 def test_sentences_begin_with_what_was_asked_for() -> None:
     first, second, *_ = diff("h100", "apart").sentences
-    assert first == "Asked for differently: options: max_fusion_size – → 1."
+    assert first == "The requests differ: options: max_fusion_size – → 1."
     assert second.startswith("9 kernels instead of 5: k0 (native_layer_norm) became k0, k1 and k2")
     assert "exceeds max fusion" in second
 

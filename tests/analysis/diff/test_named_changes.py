@@ -62,4 +62,4 @@ def test_caches_that_answered_differently_are_named() -> None:
         for event in (CacheEvent("FX graph cache", "miss"), CacheEvent("FX graph cache", "hit"))
     ]
     said = " ".join(wb.diff(*asked).sentences)
-    assert "Torch's caches answered differently: FX graph cache miss → hit" in said
+    assert "torch's cache hits differ: FX graph cache miss → hit" in said

@@ -65,7 +65,7 @@ def test_it_is_a_table_and_a_note_on_the_line(wasteful: Any) -> None:
     assert frame.bytes.is_monotonic_decreasing
     assert len(frame) == 3
     notes = {note["title"] for own in note_lines(wasteful.report).values() for note in own}
-    assert notes >= {"Computed again.", "Held longer than needed.", "A weight is copied."}
+    assert notes >= {"Recomputed.", "Held longer than needed.", "A weight is copied."}
 
 
 def test_an_operator_whose_buffer_is_much_larger_than_its_result_takes_scratch() -> None:

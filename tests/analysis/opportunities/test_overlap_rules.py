@@ -115,9 +115,9 @@ def test_a_trial_shows_both_by_the_model_and_what_its_error_allows() -> None:
     is_apart = change.least_us > 0 or change.most_us < 0
     assert tried.saved_us == (change.saved_us if is_apart else None)
     words = describe_stream_change(change)
-    assert "with collectives, by the model; the kernels wait" in words
+    assert "with collectives, modelled; exposed communication" in words
     assert ("Too close to say" in words) is not is_apart
-    assert (format_saved(tried) == "too close to say") is not is_apart
+    assert (format_saved(tried) == "too close to call") is not is_apart
     assert "rank" in repr(tried)
     assert "a cluster that no longer exists" in (advice.why_not or "")
     with wb.virtual_cluster({"dp": 16}):

@@ -54,6 +54,14 @@ def test_a_long_message_keeps_its_end(recorder: Recorder) -> None:
     assert "line 20" not in said
 
 
+def test_a_missing_compiler_is_to_be_installed(recorder: Recorder) -> None:
+    missing = RuntimeError("No working C++ compiler found in config.cpp.cxx: (None, 'g++')")
+    assert str(explain(missing, "f", recorder)) == (
+        "Compiling f failed: torch found no C++ compiler. Install g++, or name one in CXX before "
+        "torch is imported."
+    )
+
+
 def test_a_space_in_the_cache_folder_is_named(recorder: Recorder) -> None:
     said = str(explain(RuntimeError(OF_GCC), "f", recorder))
     assert "'/tmp/a folder/inductor/ls', which has a space" in said

@@ -226,7 +226,7 @@ def test_a_value_of_another_kind_is_named(given: dict[str, Any], words: str) -> 
     [
         (lambda: wb.sweep(doubled, (X,), over={"mode": ["default"]}, jobs="a"), "jobs is 'a'"),
         (lambda: wb.load("a.pt2", num_runners="a"), "num_runners is 'a'"),
-        (lambda: wb.profile(doubled, (X,)), "profile takes what aot_compile made"),
+        (lambda: wb.profile(doubled, (X,)), "profile takes the result of aot_compile"),
         (lambda: wb.targets(3), "name is 3: expected a text or None"),
     ],
 )

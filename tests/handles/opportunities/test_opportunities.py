@@ -211,7 +211,7 @@ def test_a_tried_change_tells_its_pairs_or_why_there_is_no_verdict(product: Any)
 def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:
     found: Opportunities = wb.opportunities(wb.aot_compile(torch.relu, (torch.randn(8),)))
     assert not found
-    assert repr(found).startswith("Nothing to change was found in relu on host")
+    assert repr(found).startswith("No changes found for relu on host")
     assert len(found.frame()) == 0
 
 

@@ -32,23 +32,23 @@ def test_a_call_that_only_the_compiler_refuses_is_not_blamed_on_its_inputs() -> 
     with pytest.raises(wb.CaptureError) as caught:
         wb.aot_compile(chunked, (X,), backend="eager")
     said = str(caught.value)
-    assert said.startswith("torch cannot compile chunked. While it is traced, mul does not take")
-    assert "Without the compiler the call runs here, on cpu." in said
+    assert said.startswith("torch cannot compile chunked. During tracing, mul does not take")
+    assert "In eager the call runs here, on cpu." in said
     assert caught.value.report is not None
 
 
 def test_a_call_that_fails_anywhere_says_so() -> None:
     with pytest.raises(wb.CaptureError, match="unequal fails on these inputs") as caught:
         wb.aot_compile(unequal, (X,), backend="eager")
-    assert "fails in the same way without the compiler" in str(caught.value)
+    assert "fails in the same way in eager" in str(caught.value)
 
 
 def test_what_has_no_values_is_not_run() -> None:
     with pytest.raises(wb.CaptureError) as caught:
         wb.aot_compile(unequal, (X.to("meta"),), backend="eager")
     said = str(caught.value)
-    assert said.startswith("torch cannot compile unequal. While it is traced, matmul")
-    assert "Call it without compiling" in said
+    assert said.startswith("torch cannot compile unequal. During tracing, matmul")
+    assert "Call it in eager" in said
 
 
 def test_the_run_leaves_inputs_and_state_as_they_were() -> None:
@@ -68,4 +68,4 @@ def test_a_virtual_gpu_says_on_which_device_the_call_runs() -> None:
 
     with pytest.raises(wb.CaptureError, match="needs tensors on one device") as caught:
         wb.aot_compile(mixed, (X,), target="h100")
-    assert "Without the compiler the call runs here, on cpu." in str(caught.value)
+    assert "In eager the call runs here, on cpu." in str(caught.value)

@@ -100,7 +100,7 @@ def test_a_rewrite_that_no_longer_changes_the_input_is_refused() -> None:
     assert found.graphs_after == found.graphs_before == 2
     with pytest.raises(wb.UsageError, match="was refused: Differs in input"):
         found.patch(cure.id)
-    assert "no cure that is known helps" in repr(found)
+    assert "No known fix helps" in repr(found)
 
 
 def truncated(x: torch.Tensor) -> torch.Tensor:

@@ -35,13 +35,13 @@ def test_every_table_is_there_and_suits_light_and_dark_pages(tmp_path: Path) -> 
         "Models",
         "Inputs",
         "Outputs",
-        "Needs of a machine",
+        "Machine requirements",
         "Guards",
         "Constants",
         "Members",
         "Libraries",
-        "Sections",
-        "Symbols",
+        "Library sections",
+        "Library symbols",
         "Sources",
     ):
         assert f"<b>{title}" in page
@@ -59,7 +59,7 @@ def test_no_column_is_pushed_out_of_sight_by_a_long_one(tmp_path: Path) -> None:
     assert "weights" in head.split("\n")[0]
     assert "library" not in head.split("\n")[0]
     assert f"\n    {long.library}" in head
-    needs = page.split("<b>Needs of a machine")[1].split("<pre")[1].split("</pre>")[0]
+    needs = page.split("<b>Machine requirements")[1].split("<pre")[1].split("</pre>")[0]
     assert max(map(len, needs.split("\n"))) < 100
 
 

@@ -21,15 +21,15 @@ from workbench.views.wire import report_messages as wire
 
 EXPECTED = """\
 block: round trip of 133 kB, ok
-  Way                         Imports     Load  First call  First result   Least     p50     p99  Calls  Peak RSS  Against eager
+  Start-up mode               Imports     Load  First call  First result   Least     p50     p99  Calls  Peak RSS  Against eager
   eager                             –  2.00 ms     21.0 ms       23.0 ms  192 µs  192 µs  260 µs    200    248 MB  bit-exact
   torch.compile, empty cache   1.71 s  92.0 ms      13.4 s        15.2 s  121 µs  121 µs  170 µs    200    611 MB  within 1.5e-7
   torch's loader                    –        –           –             –       –       –       –      –         –  did not run
       torch cannot save it: PackageError: ID_MATCH guard cannot be serialized.
   ours                         310 ms  63.8 ms     1.20 ms        375 ms  118 µs  118 µs  151 µs    200    262 MB  within 1.5e-7
 - one run
-- Each way ran once, in its own process: no verdict on which is faster.
-  eager: 922 ms from the start of the process to the first result, then 192 µs a call
+- Each start-up mode ran once, in its own process: no verdict on speed.
+  eager: 922 ms from process start to the first result, then 192 µs a call
     start the process   45.0 ms |██                                      |
     import torch         850 ms | ██████████████████████████████████████ |
     make the inputs     4.00 ms |                                      █ |
@@ -73,7 +73,7 @@ def test_the_html_needs_no_script(trip: RoundTrip) -> None:
 
 def test_a_missed_budget_says_by_how_much() -> None:
     assert repr(MissedBudget("first_call", 0.25, 0.1)) == (
-        "first call (first_call): 250 ms, 150 ms over the budget of 100 ms, 2.50 times as long"
+        "first call (first_call): 250 ms, 150 ms over the budget of 100 ms, 2.50× the budget"
     )
 
 

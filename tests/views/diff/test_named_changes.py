@@ -81,7 +81,7 @@ def told(
 
 
 CHANGES = (
-    (plain, by_three, "1 written otherwise, such as mul: … * 2 → … * 3"),
+    (plain, by_three, "1 written differently, such as mul: … * 2 → … * 3"),
     (plain, through_half, "new: half (to float16) and float (to float32)"),
     (plain, smooth, "new: gelu; gone: relu"),
     (plain, other_order, "in another order: add"),
@@ -120,7 +120,7 @@ def test_other_names_of_values_are_no_change() -> None:
 
 
 def test_another_option_of_the_compilation_is_named() -> None:
-    assert told(plain, plain, dynamic=True)[0].startswith("Asked for differently: dynamic")
+    assert told(plain, plain, dynamic=True)[0].startswith("The requests differ: dynamic")
 
 
 def with_sine(a: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ TOLD = Forecast("h100", ROWS, 130.0, 110.0, 160.0, 103.5)
 def test_the_sentence_has_the_interval_the_kernels_and_their_bound() -> None:
     assert TOLD.sentence == (
         "130 µs (110 µs to 160 µs) a call on h100, modelled: 2 kernels of 100 µs ± 19 %, at least "
-        "60.0 µs by their bound; it waits 30.0 µs for launches. As one CUDA graph 104 µs."
+        "60.0 µs by the roofline; launch overhead 30.0 µs. As one CUDA graph: 104 µs."
     )
 
 
@@ -27,7 +27,7 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
     told = replace(TOLD, rows=unknown, most_us=None, least_us=60.0, call_us=100.0)
     assert told.sentence == (
         "100 µs (at least 60.0 µs, error not measured) a call on h100, modelled: 2 kernels of "
-        "100 µs, at least 60.0 µs by their bound."
+        "100 µs, at least 60.0 µs by the roofline."
     )
 
 
@@ -55,4 +55,4 @@ def test_the_page_names_each_unit_once_and_writes_nothing_as_0(
 def test_without_lines_the_text_has_kernels() -> None:
     text = call_answer.format_forecast(TOLD)
     assert "80.0 µs ± 20 %  mm" in text
-    assert text.splitlines()[-1].strip().startswith("not in it: guards")
+    assert text.splitlines()[-1].strip().startswith("not included: guards")

@@ -110,7 +110,7 @@ def test_two_listings_are_compared_by_the_last_stage_that_both_have() -> None:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda m: m.frame("warps"), "A matrix has no metric 'warps'. Take one of: registers"),
+        (lambda m: m.frame("warps"), "Unknown metric 'warps'. Choose one of: registers"),
         (lambda m: m.plot("spills"), "Nothing to draw for 'spills'"),
         (lambda m: m.diff("k9", "a100", "h100"), "no kernel 'k9'. It has k0, k1."),
         (lambda m: m.diff("k0", "a100", "b200"), "no GPU 'b200'. It has t4, a100, h100."),
@@ -129,7 +129,7 @@ def test_the_summary_is_short_and_stable() -> None:
     assert lines[2].split()[-4:] == ["registers", "–", "128", "96"]
     assert lines[-2:] == [
         f"  k1:t4: {WHY}",
-        "  occupancy and bounds are estimates of a model: nothing was run",
+        "  occupancy and bounds are modelled; nothing was run",
     ]
 
 
@@ -175,5 +175,5 @@ def test_registers_of_two_vendors_are_not_shaded_against_each_other() -> None:
     made = Matrix(replace(report, tables=tables), ("a100", "mi300x"))
     registers, bounds = heat_map(made, "registers"), heat_map(made, "bound_us")
     assert [shown.shade for shown in registers.rows[0].cells] == [0.0, 0.0]
-    assert "within one vendor" in registers.caption
+    assert "per vendor" in registers.caption
     assert [shown.shade for shown in bounds.rows[0].cells] == [0.5, 0.0]

@@ -71,7 +71,7 @@ def test_a_block_that_the_front_end_does_not_know_is_refused() -> None:
     class Strange(Block):
         pass
 
-    with pytest.raises(TypeError, match="no way to draw Strange"):
+    with pytest.raises(TypeError, match="cannot draw Strange"):
         list_blocks([Strange()])
 
 

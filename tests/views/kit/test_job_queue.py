@@ -117,11 +117,11 @@ def test_each_can_be_taken_back(mail: Mailbox, bench: Bench) -> None:
 def test_what_is_asked_for_is_not_asked_for_twice(mail: Mailbox, bench: Bench) -> None:
     ask(mail, "profile")
     ask(mail, "save", path="a.aot")
-    twice = "Saving a.aot was asked for already, and has not ended."
+    twice = "Saving a.aot is already in progress."
     assert ask(mail, "save", path="a.aot") == twice
     assert ask(mail, "retarget", targets=["a100"]) is None
     why = ask(mail, "retarget", targets=["t4"]) or ""
-    assert why.startswith("Compiling block for a100 has not ended, and takes the place of what is")
+    assert why.startswith("Compiling block for a100 is in progress and will replace this view")
     bench.let("profile", "a.aot", "a100")
     join(mail)
 
@@ -202,7 +202,7 @@ def test_a_view_that_cannot_be_told_keeps_no_job_from_its_turn() -> None:
         first.set()
         queue.join(10)
 
-    with pytest.warns(UserWarning, match="its view was not told"):
+    with pytest.warns(UserWarning, match="its view was not notified"):
         ask_for_both()
     assert done == ["one", "two"]
 

@@ -163,4 +163,4 @@ def test_a_record_alone_says_what_to_type(sample_report: Report) -> None:
     _, shown = mail.ask("document")
     assert "wb.aot_compile(fn, args, target=NAME)" in shown["targets"]["why_not"]
     answer, _ = mail.ask("retarget", question={"targets": ["a100"]})
-    assert "The function is not alive here" in (answer["error"] or "")
+    assert "This view has no live function" in (answer["error"] or "")

@@ -49,7 +49,7 @@ def test_the_layers_are_one_row_and_the_one_that_makes_the_peak_is_opened(fit: F
     assert (equal.module, equal.times, peak.module) == ("layers.*", 31, "layers.3")
     html = words(fit._repr_html_() or "")
     assert "× 31" in html
-    assert "makes the peak" in html
+    assert "at the peak" in html
     assert fit.sentence in html
     assert MISSING_OF_STEP in html
     with pytest.raises(wb.UsageError, match="'parts' or 'modules'"):

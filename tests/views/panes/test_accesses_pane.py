@@ -30,8 +30,8 @@ def show(*changes: dict[str, Any]) -> dict[str, Any]:
 def test_the_sentence_is_first_and_names_the_line_that_wastes_most() -> None:
     shown = document(REPORT)
     assert shown["accesses_says"].startswith(
-        "Line 47 reads a with 9 % of what an instruction brings used, 75 % if L1 keeps it; "
-        "1 access of 3 could be better. Not in it: hits in L1 and L2"
+        "Line 47 reads a and uses 9 % of the bytes fetched, 75 % if L1 keeps them; "
+        "1 access of 3 can be improved. Not counted: L1/L2 hits"
     )
 
 
@@ -50,31 +50,31 @@ def test_without_accesses_the_pane_says_how_to_have_them() -> None:
 
 def test_a_kernel_without_accesses_has_none_and_is_not_told_to_look() -> None:
     empty = next(pane for pane in show()["panes"] if pane["id"] == "accesses")["empty"]
-    assert empty["text"] == "The kernel was compiled, and neither reads nor writes memory."
+    assert empty["text"] == "The compiled kernel neither reads nor writes memory."
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence", "said"),
     [
-        (GOOD, "1 access, nothing found to mend. Not in it:", ""),
+        (GOOD, "1 access, no problems found. Not counted:", ""),
         (
             UNKNOWN,
-            "Line 47 reads a with 50 % of what an instruction brings used, 100 % if L1 keeps it; "
-            "of 1 access it is not known what would help. Not in it:",
-            "50 % of what an instruction brings is used: it touches 8 sectors, where its bytes "
-            "would fill 4. What would help is not known.",
+            "Line 47 reads a and uses 50 % of the bytes fetched, 100 % if L1 keeps them; "
+            "1 access without a known fix. Not counted:",
+            "50 % of the bytes fetched are used: it touches 8 sectors instead of 4. "
+            "No fix is known.",
         ),
         (
             PARTLY,
-            "1 access, nothing found to mend. Not in it:",
-            "50 % of what an instruction brings is used: its bytes do not fill the sectors that "
-            "they need at least.",
+            "1 access, no problems found. Not counted:",
+            "50 % of the bytes fetched are used: too few bytes to fill its sectors.",
         ),
-        (LOST, "Nothing was counted: it stopped. Not in it:", "Not judged: it stopped."),
+        (LOST, "Nothing was counted: it stopped. Not counted:", "Not analysed: it stopped."),
         (
             GOOD | {"reason": "it stopped"},
-            "1 access, nothing found to mend. Not of the whole run: it stopped. Not in it:",
-            "Not of the whole run: it stopped.",
+            "1 access, no problems found. Only part of the run was counted: it stopped. "
+            "Not counted:",
+            "Only part of the run was counted: it stopped.",
         ),
     ],
 )
@@ -87,13 +87,13 @@ def test_what_is_not_known_or_not_whole_is_said(
 
 
 def test_an_atomic_access_updates() -> None:
-    assert " updates a with " in show(UNKNOWN | {"kind": "atomic"})["accesses_says"]
+    assert " updates a and uses " in show(UNKNOWN | {"kind": "atomic"})["accesses_says"]
 
 
 def test_one_program_is_not_all_of_them() -> None:
     alone = {"instructions": 8, "programs": 1, "all_programs": 1}
     assert show(GOOD | alone)["accesses"][0]["looked"] == (
-        "8 instructions of warps in the one program"
+        "8 warp instructions in the one program instance"
     )
 
 

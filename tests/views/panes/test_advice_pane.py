@@ -47,6 +47,6 @@ def test_a_prediction_is_three_numbers_with_where_they_are_from() -> None:
     assert format_prediction(CHANGE) == "not predicted"
     known = replace(CHANGE, saved_us_low=100.0, saved_us_high=300.0)
     assert known.predicted_us == (100.0, 200.0, 300.0)
-    assert format_prediction(known) == "by a model"
+    assert format_prediction(known) == "modelled"
     measured = replace(known, source="counted. Time: the measured share of these kernels")
     assert format_prediction(measured) == "from measured times"

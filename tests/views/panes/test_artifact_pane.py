@@ -33,7 +33,7 @@ def test_what_a_cache_answered_twice_is_one_row() -> None:
     ("context", "heading", "is_later"),
     [
         (ViewContext("compiled", is_record=False), "Not saved.", False),
-        (ViewContext("report"), "No file is known to this record.", True),
+        (ViewContext("report"), "This report names no file.", True),
         (ViewContext("compiled", is_record=False, saved=("f.aot", 9)), "No round trip yet.", False),
     ],
 )

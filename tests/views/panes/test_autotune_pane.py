@@ -30,8 +30,8 @@ def test_the_best_of_each_operation_stands_first_and_what_failed_last() -> None:
     )
     assert [row["id"] for row in made["choices"]] == ["a3", "a0", "a1", "a4", "a2"]
     assert read_first(made, "autotune") == (
-        "5 choices for 2 operations: what was chosen takes 1.00 ms in all, "
-        "300 µs less than the next best, as Inductor timed it."
+        "5 choices for 2 operations: the chosen take 1.00 ms in total, "
+        "300 µs less than the next best, timed by Inductor."
     )
 
 
@@ -47,5 +47,5 @@ def test_what_a_model_estimated_is_not_called_measured() -> None:
         replace(choice("a1", "mm", 0.4), note=ESTIMATED_CHOICE),
     ]
     made = document(timed(*rows))
-    assert read_first(made, "autotune").endswith("the next best by a model; nothing was timed.")
+    assert read_first(made, "autotune").endswith("the next best, modelled; nothing was timed.")
     assert not {column["title"] for column in made["columns"]["choices"]} & {"Time", "Measured"}

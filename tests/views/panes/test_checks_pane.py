@@ -74,8 +74,8 @@ def test_many_calls_of_one_verdict_are_one_line() -> None:
     cases.append(CheckedCase("add", "launch 6", "failed", (3,), 3, seconds=1.0))
     tables = {**REPORT.tables, "checked_cases": Table.of(CheckedCase, cases)}
     assert document(replace(REPORT, tables=tables))["checks"]["calls"] == [
-        "add, launch 6: failed, 3 programs, 1.00 s on the CPU",
-        "add, 5 calls: passed, 15 programs, 5.00 s on the CPU",
+        "add, launch 6: failed, 3 program instances, 1.00 s on the CPU",
+        "add, 5 calls: passed, 15 program instances, 5.00 s on the CPU",
     ]
 
 
@@ -85,7 +85,7 @@ def test_an_explanation_offers_no_check(sample_report: Report) -> None:
     panes = document(replace(sample_report, request=request))["panes"]
     empty = next(pane["empty"] for pane in panes if pane["id"] == "checks")
     assert "action" not in empty
-    assert empty["text"].startswith("An explanation generates no kernels")
+    assert empty["text"].startswith("wb.explain generates no kernels")
 
 
 def test_the_line_to_write_is_one_that_the_record_can_run() -> None:
@@ -112,7 +112,7 @@ def test_the_line_to_write_is_one_that_the_record_can_run() -> None:
         (replace(REPORT, tables={}), "`k.check(reference)`"),
         (
             replace(make(), tables={**make().tables, "checked_cases": Table.of(CheckedCase, [])}),
-            "started no Triton kernel",
+            "launched no Triton kernel",
         ),
     ],
 )

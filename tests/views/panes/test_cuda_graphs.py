@@ -61,7 +61,7 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
     assert said in text(report)
     shown = VIEWS.fragment(report)
     assert "CUDA graphs: nothing is recorded; skipped, 1 part: cpu device (arg0_1)" in shown
-    assert "Only a GPU replays CUDA graphs" in shown
+    assert "CUDA graphs need a GPU" in shown
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     notes = document(sample_report)["notes"]
     *others, note = document(having(sample_report, FIRST))["notes"]
     assert others == notes
-    assert note["text"] == "That is done when it first runs."
+    assert note["text"] == "Recording happens at the first run."
 
 
 def test_parts_of_forward_and_backward_are_called_so() -> None:

@@ -19,13 +19,13 @@ def with_roof(report: Report, **facts: object) -> Report:
 def test_a_model_alone_says_that_it_is_one(sample_report: Report) -> None:
     text, source = verdicts(with_roof(sample_report))["k1"]
     assert text == "Bound by memory, at least 15.0 µs (model)"
-    assert "the full bandwidth and rate of the h100" in source
+    assert "full bandwidth and peak rate of the h100" in source
     assert "Nothing was measured" in source
 
 
 def test_a_measured_time_says_how_much_of_the_roof_was_reached(sample_report: Report) -> None:
     text, source = verdicts(with_roof(sample_report, measured_us=16.5))["k1"]
-    assert text == "Bound by memory, at least 15.0 µs, 91 % of the roof (16.5 µs measured)"
+    assert text == "Bound by memory, at least 15.0 µs, 91 % of the roofline (16.5 µs measured)"
     assert "Measured by profile(): 16.5 µs of one call." in source
 
 
@@ -35,22 +35,22 @@ def test_a_kernel_far_below_its_roof_is_not_said_to_be_bound_by_it(
     """Seen: "bound by memory" of a kernel that reached less than 1 % of it."""
     text, _ = verdicts(with_roof(sample_report, measured_us=4000.0))["k1"]
     assert text == (
-        "At least 15.0 µs by memory, which is not what bounds it: <1 % of the roof "
+        "At least 15.0 µs by memory, which is not the bottleneck: <1 % of the roofline "
         "(4.00 ms measured)"
     )
 
 
 def test_faster_than_the_roof_is_explained(sample_report: Report) -> None:
     text, _ = verdicts(with_roof(sample_report, measured_us=10.0))["k1"]
-    assert "faster than DRAM allows: its data may stay in a cache" in text
+    assert "faster than DRAM allows: its data may be cached" in text
 
 
 def test_work_above_the_roof_of_computing_is_not_put_down_to_a_cache(
     sample_report: Report,
 ) -> None:
-    """Seen: "bound by compute … faster than DRAM allows: its data may stay in a cache"."""
+    """Seen: "bound by compute … faster than DRAM allows: its data may be cached"."""
     text, _ = verdicts(with_roof(sample_report, bound="compute", measured_us=10.0))["k1"]
-    assert "150 % of the roof, faster than the measured rate: its work may be counted" in text
+    assert "150 % of the roofline, faster than the measured peak: its operations" in text
     assert "DRAM" not in text
 
 
@@ -71,7 +71,7 @@ def test_without_anything_it_says_what_to_do() -> None:
 
 def test_what_is_not_known_is_said(sample_report: Report) -> None:
     report = with_roof(sample_report, bound=None, bound_us=None, note="the bytes are not known")
-    assert "No least time: the bytes are not known." in verdicts(report)["k1"].source
+    assert "No roofline time: the bytes are not known." in verdicts(report)["k1"].source
 
 
 def test_every_kernel_of_a_view_has_one(sample_report: Report) -> None:

@@ -82,7 +82,7 @@ def test_the_document_is_made_without_counting() -> None:
 
 def test_a_page_has_the_part_and_says_it_without_a_script() -> None:
     shown = VIEWS.page(STEP)
-    assert "What lives at the peak, by line" in shown
+    assert "Live bytes at the peak, by line" in shown
     assert "the optimizer" in shown
     assert "memory:" in embedded(STEP, document(STEP), "full", 10**6)["parts"]
 
@@ -129,7 +129,7 @@ def test_eagers_peak_is_shown_where_the_table_has_it(monkeypatch: pytest.MonkeyP
         lambda self, name: (*rows(self, name), *([eager] if name == "memory_peaks" else [])),
     )
     shown: Any = report_part(replace(STEP), "memory:")
-    assert shown["eager"] == (9000, "not in it: scratch")
+    assert shown["eager"] == (9000, "not included: scratch")
     assert shown["peaks"][-1][0] == "step"
 
 
@@ -151,7 +151,7 @@ def test_budgets_of_a_record_have_peaks_lines_and_code() -> None:
 
 def test_why_there_are_no_budgets_is_said() -> None:
     shown = document(LAYERS)
-    assert (shown["has_budgets"], "Nothing is alive" in (shown["actions"]["budgets"] or "")) == (
+    assert (shown["has_budgets"], "no live function" in (shown["actions"]["budgets"] or "")) == (
         True,
         True,
     )
@@ -160,7 +160,7 @@ def test_why_there_are_no_budgets_is_said() -> None:
     assert "budgets:" not in embedded(STEP, document(STEP), "full", 10**6)["parts"]
     inference = Report.load(RECORDS / "block.wbr")
     assert "no backward" in (document(inference)["actions"]["budgets"] or "")
-    with pytest.raises(wb.UsageError, match="no other memory budgets in its record"):
+    with pytest.raises(wb.UsageError, match="no other memory budgets"):
         report_part(STEP, "budgets:")
 
 

@@ -79,14 +79,14 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     assert points["k0"]["of_roof"] == pytest.approx(0.952, abs=1e-3)
     assert points["k1"]["of_roof"] == pytest.approx(0.5)
     assert roof["sentence"] == (
-        "k1 takes 79 % of the time, bound by memory, at 50 % of its roof. 1 of 2 kernels sits "
-        "on its roof: only less work would make it faster."
+        "k1 takes 79 % of the time, bound by memory, at 50 % of the roofline. "
+        "1 of 2 kernels is at the roofline: only less work makes it faster."
     )
     (head,) = (pane for pane in made["panes"] if pane["id"] == "roofline")
     assert head["empty"] is None
     kernel = next(each for each in made["kernels"] if each["id"] == "k1")
     assert kernel["verdict"][0].startswith(
-        "Bound by memory, at least 1.00 µs in each of 2 calls, 50 % of the roof"
+        "Bound by memory, at least 1.00 µs in each of 2 calls, 50 % of the roofline"
     )
     assert ("Reads", "8.00 kB each") in [tuple(fact) for fact in kernel["facts"]]
 
@@ -94,7 +94,7 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
 def test_far_below_the_roof_nothing_is_said_to_bind() -> None:
     made = document(on_a_cpu(4000.0))
     (roof,) = made["roofs"]
-    assert roof["sentence"].startswith("k0 takes 100 % of the time, at <1 % of its roof. ")
+    assert roof["sentence"].startswith("k0 takes 100 % of the time, at <1 % of the roofline. ")
     share = next(point["of_roof"] for point in made["points"] if point["kernel"] == "k0")
     assert share == pytest.approx(0.00025)  # seen: "0 %" of what rounds to nothing
 
@@ -106,7 +106,7 @@ def test_a_kernel_above_its_roof_is_not_said_to_be_limited_by_it(sample_report: 
     ]
     tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
     (roof,) = document(replace(sample_report, tables=tables))["roofs"]
-    above = f"1 of {len(rows)} kernels runs above its roof: the data was in the cache, or the roof"
+    above = f"1 of {len(rows)} kernels is above the roofline: the data was cached, or the"
     assert above in roof["sentence"]
 
 
@@ -115,10 +115,9 @@ def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Repor
     tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
     (roof,) = document(replace(sample_report, tables=tables))["roofs"]
     assert (
-        "No time is measured: every point is an estimate and sits on the roof."
-        in (roof["sentence"])
+        "No times were measured: every point is an estimate on the roofline." in (roof["sentence"])
     )
-    assert "of the least time" in roof["sentence"]
+    assert "of the roofline time" in roof["sentence"]
     assert roof["source"] == "rates of the GPU's data sheet"
 
 
@@ -143,22 +142,22 @@ def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
     rows = [replace(kernel, time_us=None) for kernel in timed.kernels]
     untimed = replace(timed, tables={"kernels": Table.of(Kernel, rows)})
     for report, words in (
-        (untimed, "Nothing was measured, and a CPU has no data sheet of its rates"),
-        (timed, "The kernels were measured, but not the rates of this CPU"),
+        (untimed, "Nothing was measured, and the peak rates of this CPU are unknown"),
+        (timed, "The kernels were measured, but not the peak rates of this CPU"),
     ):
         (head,) = (pane for pane in document(report)["panes"] if pane["id"] == "roofline")
         assert (head["empty"] or {})["text"].startswith(words)
 
 
 def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_report: Report) -> None:
-    assert "Least time of each kernel by the roofline model (estimate)" in VIEWS.page(sample_report)
+    assert "Roofline time of each kernel (estimate)" in VIEWS.page(sample_report)
 
 
 @pytest.mark.parametrize(
     ("kernels", "words"),
     [
-        (1, "Compiled for a GPU, which does not have to be here, every kernel"),
-        (0, "There is no kernel to place under it."),
+        (1, "For a GPU target (none is needed here), every kernel"),
+        (0, "There are no kernels."),
     ],
 )
 def test_without_a_gpu_it_says_what_to_type(

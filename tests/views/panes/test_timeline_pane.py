@@ -43,7 +43,7 @@ def test_phases_have_plain_names_and_a_record_its_sentence() -> None:
     words = {row["name"]: row["words"] for row in shown["phases"]}
     assert words["Scheduler.codegen"] == "writing kernels"
     assert words["compile_file"] == "compiling C++"
-    assert words["pass.post_grad_passes.pass_pattern_1"] == "a pass over the graph: pass pattern 1"
+    assert words["pass.post_grad_passes.pass_pattern_1"] == "graph pass: pass pattern 1"
     assert shown["phases_said"].startswith("1.87 s of 4.95 s: writing kernels; 69")
 
 
@@ -53,9 +53,7 @@ def test_what_no_phase_tells_of_is_not_said_to_be_the_whole_compilation() -> Non
         phase("compile_attempt_1", "reading your code", 0.1, 2.6),
     ]
     phases[0]["duration_s"] = 4.0
-    assert tell_time(phases, None) == (
-        "2.60 s of 4.00 s: reading your code; 1.40 s: work that no phase tells of."
-    )
+    assert tell_time(phases, None) == ("2.60 s of 4.00 s: reading your code; 1.40 s: other work.")
 
 
 @pytest.mark.parametrize(

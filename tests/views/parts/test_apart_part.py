@@ -53,5 +53,5 @@ def test_a_saved_page_has_the_neighbours_and_they_are_small() -> None:
 
 @pytest.mark.parametrize("name", ["apart:k0", "apart:|k0", "apart:k0|"])
 def test_half_a_pair_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="takes two ids"):
+    with pytest.raises(UsageError, match="needs two ids"):
         report_part(CONVOLUTIONS, name)

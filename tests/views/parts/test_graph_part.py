@@ -73,7 +73,7 @@ def test_every_kernel_has_a_node_that_is_shown(part: GraphPart) -> None:
 
 
 def test_an_unknown_graph_is_named(block: Report) -> None:
-    with pytest.raises(UsageError, match="no graph 'g99'"):
+    with pytest.raises(UsageError, match="Unknown graph 'g99'"):
         build_graph_part(block, "g99")
 
 

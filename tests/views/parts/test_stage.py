@@ -70,10 +70,10 @@ def test_two_gpus_are_compared_line_by_line(report: Report) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("asm:k1:c7:ptx", "There is no code 'k1:c7:ptx'"),
-        ("asm:k1:mi300x:sass", "There is no code"),
+        ("asm:k1:c7:ptx", "Unknown code 'k1:c7:ptx'"),
+        ("asm:k1:mi300x:sass", "Unknown code"),
         ("compare:k1:c0:sass", "name two configurations and a stage"),
-        ("compare:k1:c0:k1:c9:ptx", "There is no code 'k1:c9:ptx'"),
+        ("compare:k1:c0:k1:c9:ptx", "Unknown code 'k1:c9:ptx'"),
     ],
 )
 def test_what_is_not_there_is_named(report: Report, name: str, words: str) -> None:
@@ -85,7 +85,7 @@ def test_a_stage_without_text_says_why(report: Report) -> None:
     row = Assembly("k1", "k1:v100", "sass", None, note="nvdisasm cannot read code for sm_70")
     tables = {**report.tables, "assembly": Table.of(Assembly, [row])}
     without = replace(report, tables=tables)
-    with pytest.raises(UsageError, match="no SASS of k1:v100: nvdisasm cannot read"):
+    with pytest.raises(UsageError, match="k1:v100 has no SASS: nvdisasm cannot read"):
         report_part(without, "asm:k1:v100:sass")
     (config,) = document(without)["kernels"][1]["configs"]
     assert config["stages"] == {"sass": row.note}

@@ -68,7 +68,7 @@ def test_lines_stand_with_their_kernels_bytes_and_remarks(html: Callable[[Report
     shown = words(html(make()))
     assert re.search(r"✓ +13 k0 +182 µs │     h = torch.relu\(x \+ 1\) \* 2", shown)
     assert "↯ Graph break: Data-dependent branching." in shown
-    assert "↗ Fallback. aten.topk has no lowering in Inductor" in shown
+    assert "↗ Fallback. aten.topk has no Inductor lowering" in shown
     assert "– Ran while tracing" in shown
     assert "= Constant-folded" not in shown  # the record proves it of no line
 
@@ -97,7 +97,7 @@ def test_a_page_has_what_each_pane_lists() -> None:
     assert "Ranked by a model, not timed" in shown
     assert "spills 12 registers" in shown
     assert re.search(r"k2 mm.*?compute.*?2.17 µs", shown, re.S)
-    assert "roofline model (estimate)" in shown
+    assert "Roofline time of each kernel (estimate)" in shown
     assert "(vectorised)" not in shown
     assert "<vectorised>" in shown  # the source of a kernel
 

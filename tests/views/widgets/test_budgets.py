@@ -66,7 +66,7 @@ def test_budgets_come_into_the_view_when_they_are_known(mail: Mailbox, made: Mad
     assert mail.view.progress["title"] == f"Compiling {mail.view.report.request.name}, budgets…"
     assert (mail.view.progress["task"], mail.view.progress["can_cancel"]) == ("budget", True)
     again, _ = mail.ask("budgets", question={"budget": 1})
-    assert "asked for already" in (again["error"] or "")
+    assert "already in progress" in (again["error"] or "")
     made.go.set()
     mail.view._live_actions.join(10)
     _, shown = mail.ask("document")
@@ -93,8 +93,8 @@ def test_one_that_is_compiled_can_be_cancelled(mail: Mailbox) -> None:
 def test_a_record_alone_says_why_none_can_be_compiled() -> None:
     mail = Mailbox(show(LAYERS).live())
     _, shown = mail.ask("document")
-    assert "Nothing is alive" in shown["actions"]["budgets"]
+    assert "no live function" in shown["actions"]["budgets"]
     answer, _ = mail.ask("budget", question={"budget": 0.5})
-    assert "not alive here" in (answer["error"] or "")
+    assert "no live function" in (answer["error"] or "")
     _, part = mail.ask("budgets:")
     assert part["own"] == 1.0

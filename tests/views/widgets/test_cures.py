@@ -50,13 +50,13 @@ def test_the_rewrite_of_the_overview_can_be_tried_too() -> None:
 def test_a_record_alone_has_the_cures_but_tries_none() -> None:
     mail = Mailbox(show(wb.explain(printing, (torch.ones(3),)).report).live())
     _, shown = mail.ask("document")
-    assert "not alive here" in shown["actions"]["cure"]
+    assert "no live function" in shown["actions"]["cure"]
     (cure, *_) = shown["breaks"][0]["cures"]
     assert cure["lines"] == [
         ["-", 'print("in between")'],
         ["+", "if not torch.compiler.is_compiling():"],
         ["+", "    print('in between')"],
     ]
-    assert "not alive here" in cure["why_not"]
+    assert "no live function" in cure["why_not"]
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
-    assert "not alive here" in (answer["error"] or "")
+    assert "no live function" in (answer["error"] or "")

@@ -63,7 +63,7 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
     assert mail.view.progress["title"] == f"Trying block with {first['rule']}…"
     assert mail.view.progress["can_cancel"]
     again, _ = mail.ask("try", question={"opportunity": first["id"]})
-    assert "asked for already" in (again["error"] or "")
+    assert "already in progress" in (again["error"] or "")
     made.go.set()
     mail.view._live_actions.join(10)
     _, shown = mail.ask("document")
@@ -71,8 +71,8 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
     assert tried["rows"] == [
         ["Kernels, counted", "3", "2"],
         ["Traffic, counted", "4.00 MB", "3.00 MB"],
-        ["Call, shortest of the pairs", "80.0 µs", "60.0 µs"],
-        ["Call, median of the pairs", "80.0 µs", "60.0 µs"],
+        ["Call, minimum", "80.0 µs", "60.0 µs"],
+        ["Call, median", "80.0 µs", "60.0 µs"],
     ]
     assert tried["times"]["verdict"] == "faster"
     assert tried["saved"] == "20.0 µs"
@@ -97,7 +97,7 @@ def test_a_record_alone_says_why_nothing_can_be_tried(sample_report: Report) -> 
     _, shown = mail.ask("document")
     assert all(row["change"]["why_not"] is not None for row in shown["advice"]["rows"])
     answer, _ = mail.ask("try", question={"opportunity": "o0"})
-    assert "not alive here" in (answer["error"] or "")
+    assert "no live function" in (answer["error"] or "")
     answer, _ = mail.ask("tried:o0")
     assert "was not tried here" in (answer["error"] or "")
 

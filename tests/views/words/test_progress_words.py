@@ -47,7 +47,10 @@ def told(script: str) -> Progress:
         ("", "Starting the compiler…"),
         ("k0:h100", "k0:h100"),
         ("compile bytecode_tracing", "Reading your code"),
-        ("compile create_aot_dispatcher_function aot_trace_joint_graph", "Tracing the backward"),
+        (
+            "compile create_aot_dispatcher_function aot_trace_joint_graph",
+            "Tracing the backward pass",
+        ),
         (BEFORE, "Forward: preparing the graph"),
         (f"{BEFORE} pass.post_grad_passes.stable_sort", "Forward: preparing the graph"),
         (f"{BEFORE} Scheduler.codegen K", "Forward: 1 kernel written"),
@@ -72,7 +75,7 @@ def test_a_virtual_gpu_has_a_compiler_of_its_own() -> None:
 
 
 def test_a_phase_is_named_in_words_where_there_are_some() -> None:
-    assert describe_phase("CacheBase.get_system.triton_key") == "looking into the cache"
+    assert describe_phase("CacheBase.get_system.triton_key") == "checking the cache"
     assert describe_phase("bytecode_tracing") == "reading your code"
     assert describe_phase("C++ build") == "C++ build"
     assert describe_phase("async_compile.precompile: triton_per_fused_0") == "compiling one kernel"

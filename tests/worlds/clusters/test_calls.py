@@ -64,7 +64,7 @@ def test_the_answer_says_what_it_leaves_out(made: tuple[Any, Any]) -> None:
     compiled, _ = made
     words = answer_text(compiled.report)
     is_modelled = compiled.report.request.target == "h100"
-    waits = "16.2 µs of waiting for 1 collective. "
+    waits = "16.2 µs exposed by 1 collective. "
     assert (waits if is_modelled else "Not in it: 1 collective. ") in words
     assert not is_modelled or "Not in it" not in words
     kinds = kernel_kinds(compiled.report)

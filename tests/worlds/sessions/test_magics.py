@@ -48,4 +48,4 @@ def test_what_cannot_be_meant_is_said(run: Run, capsys: pytest.CaptureFixture[st
     run("%%aot_session f(x)\n1")
     assert "write the code in the cell" in capsys.readouterr().err
     run("%%aot_session --fast\n1")
-    assert "There is no option --fast" in capsys.readouterr().err
+    assert "Unknown option --fast" in capsys.readouterr().err

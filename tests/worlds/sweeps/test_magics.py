@@ -94,7 +94,7 @@ def test_an_interrupt_keeps_what_is_done(
         ("f(x) --over mode=default --trials many", "--trials many: expected a whole number"),
         ("f(x) --over mode=default --seconds soon", "expected a number of seconds"),
         ("f(x) --over mode=default --measure-s long", "--measure-s long: expected a number"),
-        ("--wrong f(x) --over mode=default", "There is no option --wrong."),
+        ("--wrong f(x) --over mode=default", "Unknown option --wrong."),
     ],
 )
 def test_a_wrong_line_is_a_one_line_error(

@@ -85,8 +85,8 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
         return dims.explained(name, words, {s.place: s.line for s in sizes.fixed()})
     if "No working C++ compiler found" in words:
         return (
-            f"Compiling {name} failed: torch found no C++ compiler. Install g++, or name one in CXX "
-            "before torch is imported."
+            f"Compiling {name} failed: torch found no C++ compiler. Install g++, or name one in "
+            "CXX before torch is imported."
         )
     if _NO_GRAPH.search(words):
         return (

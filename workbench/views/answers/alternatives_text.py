@@ -36,8 +36,8 @@ TONES: Mapping[Verdict, Tone] = {
 """How a view shows the verdict on a change that was tried."""
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
-    "helps": "It helps, but a break stays.",
-    "explicit": "The break stays, and the code says so.",
+    "helps": "It helps, but a break remains.",
+    "explicit": "The break remains, now explicit in the code.",
     "no help": "It does not help.",
     "refused": "Not offered.",
     "not checked": "Not checked.",
@@ -56,10 +56,10 @@ def describe_opportunities(report: Report, changes: Sequence[Opportunity]) -> st
 def nothing(where: str, report: Report) -> str:
     """The sentence for none."""
     if report.request.kind == KERNEL_LOG:
-        return f"Nothing was looked for in {where}: the log tells of no call as a whole."
+        return f"No rule was applied to {where}: the log has no whole call."
     if report.request.kind == OWN_KERNEL:
-        return f"Nothing was looked for in {where}: the rules are of whole programs."
-    return f"Nothing to change was found in {where}: none of {len(RULES)} rules applies."
+        return f"No rule was applied to {where}: the rules need a whole program."
+    return f"No changes found for {where}: none of the {len(RULES)} rules applies."
 
 
 def describe_opportunity(change: Opportunity) -> str:
@@ -80,12 +80,12 @@ def _lines(change: Opportunity) -> Iterator[str]:
 def saving(change: Opportunity) -> str:
     """What it could save: a range of time, of bytes, kernels; unknown where nothing is known."""
     savings = _savings(change)
-    return f"saves {', '.join(savings)}" if savings else "saving not known"
+    return f"saves {', '.join(savings)}" if savings else "saving unknown"
 
 
 def format_shortest_saving(change: Opportunity) -> str:
     """The first of these."""
-    return next(iter(_savings(change)), "not known")
+    return next(iter(_savings(change)), "unknown")
 
 
 def _savings(gain: Opportunity) -> list[str]:
@@ -115,15 +115,15 @@ def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -
 def describe_stream_change(change: StreamChange) -> str:
     """A call with its collectives before and after by the model, and what its error allows."""
     before, after = change.before, change.after
-    whole = f"{_time(before.whole_us)} → {_time(after.whole_us)} with collectives, by the model"
-    waits = f"the kernels wait {_time(before.exposed_us)} → {_time(after.exposed_us)} of it"
+    whole = f"{_time(before.whole_us)} → {_time(after.whole_us)} with collectives, modelled"
+    waits = f"exposed communication {_time(before.exposed_us)} → {_time(after.exposed_us)}"
     sentence = f"{whole}; {waits}. {name_stream_verdict(change).capitalize()}"
     if change.least_us is None or change.most_us is None:
         return f"{sentence}: {change.why}."
     if change.is_alike:
         return f"{sentence}."
     ends = f"{_time(change.least_us)} to {_time(change.most_us)}"
-    return f"{sentence}: saves {ends}, kernels and links off by the errors of the model."
+    return f"{sentence}: saves {ends}, with the model's errors for kernels and links."
 
 
 def name_stream_verdict(change: StreamChange) -> str:
@@ -132,7 +132,7 @@ def name_stream_verdict(change: StreamChange) -> str:
         return "no difference"
     if change.is_sure:
         return "faster" if change.saved_us > 0 else "slower"
-    return "too close to say" if change.least_us is not None else "not known how sure"
+    return "too close to call" if change.least_us is not None else "error unknown"
 
 
 def _title(tried: Tried) -> str:
@@ -148,7 +148,7 @@ def _list_changes(tried: Tried) -> Iterator[tuple[str, str]]:
         yield "kernels", f"{before.kernels} → {after.kernels}"
         yield "bytes", f"{_bytes(before)} → {_bytes(after)}"
     if before.bound_us is not None and after.bound_us is not None:
-        yield "bound", f"{_time(before.bound_us)} → {_time(after.bound_us)} (by the roofline)"
+        yield "bound", f"{_time(before.bound_us)} → {_time(after.bound_us)} (roofline)"
     if tried.times is not None:
         yield "call", tried.times.sentence
     if tried.streams is not None:
@@ -172,7 +172,7 @@ def build_trial(tried: Tried) -> Document:
             Table("", (Column("", "name"), Column("", "value")), rows, most=len(rows)),
             Sentence(tried.checked),
             *_list_code(tried.opportunity),
-            Sentence(".diff has what changed", "muted"),
+            Sentence(".diff compares both compilations", "muted"),
         ],
     )
 
@@ -224,12 +224,12 @@ def format_prediction(change: Opportunity) -> str:
     if "the measured share" in change.source:
         return "from measured times"
     if change.sure == "measured elsewhere":
-        return "by another machine's times"
-    return "by a model"
+        return "from another machine's times"
+    return "modelled"
 
 
 def _bytes(cost: Cost) -> str:
-    return format_bytes(cost.bytes) if cost.bytes is not None else "not known"
+    return format_bytes(cost.bytes) if cost.bytes is not None else "unknown"
 
 
 def describe_rehearsal(trial: Rehearsal) -> str:
@@ -237,7 +237,7 @@ def describe_rehearsal(trial: Rehearsal) -> str:
     lines = [*textwrap.wrap(summarize_rehearsal(trial), _WIDTH), *_breaks(trial)]
     if len(lines) > _MOST:
         rest = len(lines) - _MOST + 1
-        lines[_MOST - 1 :] = [f'and {plural(rest, "line")} more: .frame("cures") has every cure']
+        lines[_MOST - 1 :] = [f'and {plural(rest, "line")} more; .frame("cures") has every fix']
     return "\n".join(lines)
 
 
@@ -245,12 +245,13 @@ def summarize_rehearsal(trial: Rehearsal) -> str:
     """How many graphs there are, and how many with the cures that help together."""
     if not trial.breaks:
         graphs = plural(trial.graphs_before, "graph")
-        return f"{trial.name}: no graph break, {graphs}; {trial.compiled}."
+        how = f"{trial.compiled[:1].upper()}{trial.compiled[1:]}"
+        return f"{trial.name}: no graph breaks, {graphs}. {how}."
     now = f"{plural(trial.graphs_before, 'graph')} and {plural(len(trial.breaks), 'break')}"
     if not trial.chosen:
-        return f"{trial.name}: {now}; no cure that is known helps."
+        return f"{trial.name}: {now}. No known fix helps."
     after = f"{plural(trial.graphs_after, 'graph')} and {plural(trial.breaks_after, 'break')}"
-    return f"{trial.name}: {now}; with {', '.join(trial.chosen)}: {after}, the same results."
+    return f"{trial.name}: {now}. With {', '.join(trial.chosen)}, {after}; same results."
 
 
 def describe_cure(cure: RehearsedCure) -> str:
@@ -279,22 +280,22 @@ def _breaks(trial: Rehearsal) -> Iterator[str]:
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield short(f"{head} {why}", _WIDTH)
         if advice := trial.advice.get(item.id):
-            words = f"no cure is known that takes it away: {advice}"
+            words = f"no known fix removes it: {advice}"
             yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def summarize_rivals(pair: Rivals) -> str:
     """Which choice was taken, and the time of the next beside it; a factor only of a model."""
     winner, second = pair.winner, pair.runner_up
-    how = " by a cost model, nothing was timed" if pair.is_model else ""
+    how = " by a cost model (not timed)" if pair.is_model else ""
     words = f"{pair.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
     if pair.is_model and pair.ratio:
         ratio = f"{number_text(pair.ratio, 'ratio')} as long"
-        return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
-    took = f"{format_ms(second.time_ms)}, each timed once by Inductor's autotuner"
-    return f"{words}; {second.choice} ({second.kind}), the next, takes {took}."
+        return f"{words}; the next, {second.choice} ({second.kind}), takes {ratio}."
+    took = f"{format_ms(second.time_ms)}. Inductor's autotuner timed each once"
+    return f"{words}; the next, {second.choice} ({second.kind}), takes {took}."
 
 
 def list_codes(pair: Rivals) -> list[tuple[str, str]]:

@@ -65,17 +65,17 @@ _TITLES = {
     "variants": "Variants",
     "inputs": "Inputs",
     "outputs": "Outputs",
-    "needs": "Needs of a machine",
-    "outside": "Objects from outside",
+    "needs": "Machine requirements",
+    "outside": "External objects",
     "guards": "Guards, kept and dropped",
     "constants": "Constants",
-    "names": "Names that pickles import",
+    "names": "Names imported by pickles",
     "pickled": "Pickles",
-    "kernels": "Kernels of the GPU",
+    "kernels": "GPU kernels",
     "members": "Members",
     "libraries": "Libraries",
-    "sections": "Sections of the libraries",
-    "symbols": "Symbols of the libraries",
+    "sections": "Library sections",
+    "symbols": "Library symbols",
 }
 _OPEN = ("models", "variants", "inputs", "outputs", "needs", "outside")
 _SIZES = ("size", "bytes", "B")
@@ -167,7 +167,7 @@ def _warnings(report: ArtifactReport) -> Iterator[str]:
     yield from (f"damaged: {name}" for name in report.damaged)
     running = sorted({row.name for row in report.names if row.level in WRONG})
     if running and not report.is_own:  # who signed a file knows what is in it
-        yield f"reading its pickles would import what runs commands: {', '.join(running)}"
+        yield f"its pickles import names that run commands: {', '.join(running)}"
 
 
 def _table(report: ArtifactReport, name: str) -> Table:

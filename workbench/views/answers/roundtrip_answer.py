@@ -92,7 +92,7 @@ def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase])
 
 def build_fall(way: TripWay) -> Waterfall:
     """The phases of one way of a round trip, each where it begins."""
-    first = f"{format_seconds(way['total_s'])} from the start of the process to the first result"
+    first = f"{format_seconds(way['total_s'])} from process start to the first result"
     steady = way["steady_s"]
     then = "" if steady is None else f", then {format_seconds(steady)} a call"
     return Waterfall(
@@ -107,7 +107,7 @@ def describe_missed_budget(missed: MissedBudget) -> str:
     """One budget that was missed, and by how much."""
     name, value, limit = missed.name, missed.value, missed.limit
     words = words_of(name).replace("_", " ")
-    times = f", {number_text(value / limit, 'amount')} times as long" if limit else ""
+    times = f", {number_text(value / limit, 'amount')}× the budget" if limit else ""
     return (
         f"{words} ({name}): {format_seconds(value)}, {format_seconds(value - limit)} over the "
         f"budget of {format_seconds(limit)}{times}"
@@ -124,7 +124,7 @@ def build_document(trip: RoundTrip) -> Document:
     columns.insert(place, Column("Least", "steady_least_s", "s"))
     notes = list(trip.notes)
     if sum(way.ran for way in trip.ways) > 1:
-        notes.append("Each way ran once, in its own process: no verdict on which is faster.")
+        notes.append("Each start-up mode ran once, in its own process: no verdict on speed.")
     return Document(
         f"{trip.name}: round trip of {format_bytes(trip.size)}, {_verdict(trip)}",
         [
@@ -140,7 +140,7 @@ def _verdict(trip: RoundTrip) -> str:
         return "ok"
     is_wrong = any(leaf.checked and not leaf.ok for leaf in trip.leaves)
     has_run = all(way.ran for way in trip.ways if way.way == "ours")
-    return "NOT ok" if is_wrong or not trip.leaves or not has_run else "not all was checked"
+    return "NOT ok" if is_wrong or not trip.leaves or not has_run else "not all checked"
 
 
 def build_missed_budget(missed: MissedBudget) -> Document:

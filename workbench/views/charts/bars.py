@@ -30,9 +30,9 @@ _ROW = 0.26  # inches
 _LABEL = 34  # characters
 _COSTS: Mapping[CostKind, str] = {
     "time": "Measured time of each kernel",
-    "bound": "Least time of each kernel by the roofline (estimate)",
+    "bound": "Roofline time of each kernel (estimate)",
     "bytes": "Bytes moved by each kernel (estimate)",
-    "memory": "Bytes of each kernel that live at the peak of memory",
+    "memory": "Bytes of each kernel that are live at the memory peak",
 }
 _READ, _WRITTEN = KERNEL_COLOURS[0], KERNEL_COLOURS[1]
 
@@ -69,7 +69,7 @@ def traffic(report: Report) -> Figure:
         before, after = list_before_fusion(report)[0], groups.after
         less = format_percent(after - before.bytes, before.bytes)
         sizes_text = f"{format_bytes(before.bytes)} → {format_bytes(after)}"
-        change = f": {sizes_text} ({less} against {before.words})"
+        change = f": {sizes_text} ({less} vs. {before.words})"
     title = _title(f"DRAM traffic (estimate){change}", len(ranked), "most first")
     sizes, words = [m / size for m in moved], [format_bytes(m) for m in moved]
     with _chart(_names(report, shown), sizes, words, unit, title) as (figure, axes, rows):
@@ -84,7 +84,7 @@ def fusion(report: Report) -> Figure:
         group for group in list_saved_traffic(report) if group.bytes_before != group.bytes_fused
     ]
     if not groups:
-        raise UsageError("Nothing to draw for 'fusion': it changed the traffic of no group.")
+        raise UsageError("Nothing to draw for 'fusion': it changed no group's traffic.")
     shown = groups[:MOST]
     size, unit = unit_of(max(max(group.bytes_before, group.bytes_fused) for group in shown))
     by_id = {kernel.id: kernel for kernel in report.kernels}
@@ -100,7 +100,7 @@ def fusion(report: Report) -> Figure:
         bars = axes.barh(rows, after, height=0.4, color=_READ, label="fused")
         worse = [bar for bar, row in zip(bars, shown, strict=True) if row.why_more is not None]
         for number, bar in enumerate(worse):
-            bar.set(color=_WRITTEN, label="" if number else "fused, moves more than alone")
+            bar.set(color=_WRITTEN, label="" if number else "fusion increases its traffic")
     return figure
 
 
@@ -114,7 +114,7 @@ def autotune(report: Report) -> Figure:
     colours = [KERNEL_COLOURS[2] if choice.chosen else PALE for choice in shown]
     values = [choice.time_ms or 0.0 for choice in shown]
     words = [format_ms(value) for value in values]
-    title = _title("Choices timed by the autotuner; the chosen ones are green", len(timed), "")
+    title = _title("Choices timed by the autotuner (green: chosen)", len(timed), "")
     with _chart(names, values, words, "ms", title) as (figure, axes, rows):
         axes.barh(rows, values, height=0.7, color=colours)
     return figure

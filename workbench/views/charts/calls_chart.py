@@ -101,7 +101,7 @@ def draw(report: Report) -> Figure:
         count = len(drawn.calls)
         calls = plural(count + drawn.left_out, "call")
         more = f", first {count} of {calls}" if drawn.left_out else ""
-        axes.set_title(f"Calls of kernels and what flows between them{more}")
+        axes.set_title(f"Kernel calls and data flow{more}")
     return figure
 
 

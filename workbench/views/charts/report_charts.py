@@ -49,7 +49,7 @@ def draw(report: Report) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("seconds\n\n" + _longest(report), loc="left", linespacing=1.5)
-        axes.set_title(f"Compile timeline, {format_seconds(took)} of compiling")
+        axes.set_title(f"Compile timeline, {format_seconds(took)}")
     return figure
 
 
@@ -72,7 +72,7 @@ def _longest(report: Report) -> str:
         totals[phase.name] += phase.self_s
     ranked = sorted(totals.items(), key=lambda item: -item[1])[:_LISTED]
     rows = [f"{format_seconds(own):>9}  {short(name, 60)}" for name, own in ranked]
-    return "\n".join(["longest by self time, threads added", *rows])
+    return "\n".join(["longest self times, threads added up", *rows])
 
 
 def group_by_thread(phases: list[Phase], narrowest: float) -> dict[str, list[Phase]]:
@@ -108,8 +108,7 @@ def plot(report: Report, name: str) -> Figure:
     """
     if name not in _CHARTS:
         raise UsageError(
-            f"There is no chart {name!r}. Take one of: {', '.join(_CHARTS)}."
-            f"{suggest(name, _CHARTS)}"
+            f"Unknown chart {name!r}. Choose one of: {', '.join(_CHARTS)}.{suggest(name, _CHARTS)}"
         )
     table, draw = _CHARTS[name]
     if not len(getattr(report, table)):

@@ -35,7 +35,7 @@ def draw(report: Report) -> Figure:
     if not drawn:
         raise UsageError(
             "Nothing to draw for 'roofline': no kernel has both bytes and operations. "
-            "report.frame('roofline') says why."
+            "report.frame('roofline') has the reasons."
         )
     with sheet(4.4) as (figure, axes):
         _roofs(axes, drawn)
@@ -113,7 +113,7 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     if len(groups) > MOST:
         handles.append(Line2D([], [], linestyle=""))
         words.append(f"{sum(map(len, list(groups.values())[MOST:]))} more")
-    how = "Measured" if any(row.measured_us for row in rows) else "Least"
+    how = "Measured" if any(row.measured_us for row in rows) else "Roofline"
     legend = figure.legend(
         handles, words, loc="outside right upper", frameon=False, fontsize=8, title=f"{how} time"
     )

@@ -78,7 +78,7 @@ def list_sentences(diff: Diff) -> tuple[str, ...]:
 def frame(diff: Diff, part: str | None) -> pandas.DataFrame:
     """See `Diff.frame`."""
     if part is not None and part not in PARTS:
-        raise UsageError(f"There is no part {part!r}. Take one of: {', '.join(PARTS)}.")
+        raise UsageError(f"Unknown part {part!r}. Choose one of: {', '.join(PARTS)}.")
     rows = [change for change in diff.changes if part in (None, change.part)]
     return presenter().rows_frame(rows, Change)
 

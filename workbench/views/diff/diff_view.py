@@ -24,7 +24,7 @@ class DiffView(RequestWidget):
         self._names = diff.names
 
     def _answer(self, ask: Any, question: Any) -> Any:
-        raise UsageError(f"A difference has no part {ask!r}: all of it was sent.")
+        raise UsageError(f"A difference has no part {ask!r}: it was sent as a whole.")
 
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""

@@ -60,7 +60,7 @@ CHANGES: Mapping[str, str] = {
     "less": "less",
     "symbolic": "became symbolic",
     "fixed": "became fixed",
-    "arguments": "written otherwise",
+    "arguments": "written differently",
     "inputs": "other inputs",
     "kept": "kept now",
     "dropped": "dropped now",
@@ -147,7 +147,7 @@ def joined(words: list[str], limit: int = 3) -> str:
     return join_words(words)
 
 
-_NOT_IN_TURN = "not measured in turn: no verdict"
+_NOT_INTERLEAVED = "not measured interleaved: no verdict"
 _SHOWN = 3
 _LETTERS = 100
 _LABEL = 32  # of a kernel
@@ -185,7 +185,7 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
     drafts = (sentence for part in parts for sentence in part(diff))
     shortened = tuple(s._replace(text=s.text[:-1]) if s.text.endswith("….") else s for s in drafts)
     if diff.is_same:
-        same = Sentence("Nothing differs, besides what was measured.", "outcome")
+        same = Sentence("Only measured times differ.", "outcome")
         return (same, *shortened)
     return shortened
 
@@ -215,7 +215,7 @@ def _asked(diff: Diff) -> Iterator[Sentence]:
     ]
     words = [f"{c.item} {_short(difference_text(c))}" for c in own]
     if words:
-        yield Sentence(f"Asked for differently: {joined(words, 4)}.", "request")
+        yield Sentence(f"The requests differ: {joined(words, 4)}.", "request")
 
 
 def _kernels(diff: Diff) -> Iterator[Sentence]:
@@ -250,7 +250,7 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
     reason = reasons.most_common(1)[0][0]
     if match.relation == "split":
         return f"{words} ({reason})"
-    return f"{words} (apart in a: {reason})"
+    return f"{words} (not fused in a: {reason})"
 
 
 def _label(diff: Diff, match: KernelMatch) -> str:
@@ -277,7 +277,7 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
     head = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
     if len(changed) == pairs:
         head = (
-            f"None of the {pairs} matched kernels is"
+            f"None of the {pairs} matched kernels are"
             if pairs > 1
             else "The one matched kernel is not"
         )
@@ -299,20 +299,22 @@ def _traffic(diff: Diff) -> Iterator[Sentence]:
             if worst:
                 ids, _, label = worst[0].item.rstrip(")").partition(" (")
                 most = f", most of it in {ids} ({short(label, _LABEL)})"
-            yield Sentence(f"DRAM traffic {difference_text(change)}, an estimate{most}.", "traffic")
+            yield Sentence(f"DRAM traffic {difference_text(change)} (estimate){most}.", "traffic")
 
 
 def _breaks(diff: Diff) -> Iterator[Sentence]:
     rows = _of(diff, "breaks")
-    for change, word in (("added", "more"), ("removed", "less")):
+    for change, word in (("added", "more"), ("removed", "fewer")):
         own = [row for row in rows if row.change == change]
         if own:
             places = joined([_short(row.item.rstrip(":")) for row in own])
-            yield Sentence(f"{plural(len(own), 'graph break')} {word}: {places}.", "breaks")
+            what = f"{len(own)} {word} graph break{'s' * (len(own) > 1)}"
+            yield Sentence(f"{what}: {places}.", "breaks")
     fresh = [row for row in _of(diff, "recompiles") if row.change == "added"]
     if fresh:
         yield Sentence(
-            f"{plural(len(fresh), 'recompilation')} more: {_short(str(fresh[0].b))}.", "recompiles"
+            f"{len(fresh)} more recompilation{'s' * (len(fresh) > 1)}: {_short(str(fresh[0].b))}.",
+            "recompiles",
         )
 
 
@@ -391,8 +393,8 @@ _CONVERSIONS = {
 _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
-    "changed": "of another shape, layout, type or device",
-    "arguments": "written otherwise",
+    "changed": "with another shape, layout, dtype or device",
+    "arguments": "written differently",
     "inputs": "with other inputs",
     "removed": "gone",
     "added": "new",
@@ -446,7 +448,7 @@ def _autotune(diff: Diff) -> Iterator[Sentence]:
     if rows:
         first = rows[0]
         yield Sentence(
-            f"The autotuner chose differently for {plural(len(rows), 'operation')}: "
+            f"Autotuning picked other configs for {plural(len(rows), 'operation')}: "
             f"{_short(first.item)} {difference_text(first)}.",
             "autotune",
         )
@@ -456,7 +458,7 @@ def _environment(diff: Diff) -> Iterator[Sentence]:
     rows = _of(diff, "environment")
     words = [f"{c.item} {_short(difference_text(c))}" for c in rows]
     if words:
-        yield Sentence(f"Made in another environment: {joined(words)}.", "environment")
+        yield Sentence(f"The environments differ: {joined(words)}.", "environment")
 
 
 def _times(diff: Diff) -> Iterator[Sentence]:
@@ -464,16 +466,16 @@ def _times(diff: Diff) -> Iterator[Sentence]:
     is_same = is_same_code(diff.a, diff.b)
     for part, item, what in (
         ("times", ALL, "Measured time of all kernels"),
-        ("phases", WHOLE, "Compiling took"),
+        ("phases", WHOLE, "Compile time"),
     ):
         for change in _of(diff, part):
             is_seen = value_text(change, change.a) != value_text(change, change.b)
             if change.item == item and is_seen and not (is_same and part == "times"):
-                words = f"{what} {difference_text(change)}, {_NOT_IN_TURN}"
+                words = f"{what} {difference_text(change)}, {_NOT_INTERLEAVED}"
                 yield Sentence(f"{words}.", part)
     caches = _caches(diff)
     if caches and _of(diff, "phases"):
-        yield Sentence(f"Torch's caches answered differently: {caches}.", "phases")
+        yield Sentence(f"torch's cache hits differ: {caches}.", "phases")
 
 
 def _caches(diff: Diff) -> str:
@@ -481,7 +483,7 @@ def _caches(diff: Diff) -> str:
     before, after = (_answers(report) for report in (diff.a, diff.b))
     return joined(
         [
-            f"{name} {before.get(name, 'not asked')} → {after.get(name, 'not asked')}"
+            f"{name} {before.get(name, 'not used')} → {after.get(name, 'not used')}"
             for name in dict.fromkeys([*before, *after])
             if before.get(name) != after.get(name)
         ]

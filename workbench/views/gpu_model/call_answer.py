@@ -44,7 +44,7 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "kernels": (
         Column("Kernel", "name", "code"),
         Column("Calls", "calls", "count"),
-        Column("Of", "source"),
+        Column("Source", "source"),
     ),
     "lines": (Column("Line", "place", "word"), Column("Code", "code", "code")),
     "modules": (Column("Module", "module", "code"),),
@@ -89,7 +89,7 @@ def text(cost: Launches) -> str:
 
 def _name(cost: Launches) -> str:
     where = f" on {cost.target}" if cost.target else ""
-    return f"{tell_kernels(row.kernel for row in cost.rows)}{where}, by a model"
+    return f"{tell_kernels(row.kernel for row in cost.rows)}{where}, modelled"
 
 
 def _list_times(cost: Launches) -> list[dict[str, Any]]:
@@ -99,8 +99,8 @@ def _list_times(cost: Launches) -> list[dict[str, Any]]:
     copies = f", copies {format_bytes(cost.copied_bytes)} of inputs" if cost.copied_bytes else ""
     change = format_percent(cost.plain_us - cost.graph_us, cost.plain_us)
     rows = (
-        ("the kernels alone", cost.device_us, "on the GPU"),
-        ("launching them", cost.host_us, f"on the CPU, {who}"),
+        ("kernels", cost.device_us, "on the GPU"),
+        ("launches", cost.host_us, f"on the CPU, {who}"),
         ("the call", cost.plain_us, ""),
         ("with CUDA graphs", cost.graph_us, f"saves {change}{copies}"),
     )
@@ -115,7 +115,7 @@ def build_launches(cost: Launches) -> Document:
         [
             Table("", _LAUNCHES, _list_times(cost)),
             *(Sentence(note, "muted") for note in cost.notes),
-            Table("Launches, one after the other", _EACH, rows, ".frame()", is_open=False),
+            Table("Launches in order", _EACH, rows, ".frame()", is_open=False),
         ],
         summary_bytes=HEAT_BYTES,
     )
@@ -123,7 +123,7 @@ def build_launches(cost: Launches) -> Document:
 
 def list_forecast_sentences(told: Forecast) -> tuple[str, ...]:
     """The time of the call with its interval; what is to be known of it; what is not in it."""
-    return (_tell(told), *told.notes, f"not in it: {told.missing}")
+    return (_tell(told), *told.notes, f"not included: {told.missing}")
 
 
 def _tell(forecast: Forecast) -> str:
@@ -137,15 +137,15 @@ def _tell(forecast: Forecast) -> str:
     error = "" if forecast.error is None else f" ± {format_percent(forecast.error)}"
     text = (
         f"{format_us(forecast.call_us)} ({between}) a call{how} on {forecast.target}, modelled: "
-        f"{kernels}{error}, at least {format_us(forecast.bound_us)} by their bound"
+        f"{kernels}{error}, at least {format_us(forecast.bound_us)} by the roofline"
     )
     if forecast.waits.us:
-        text += f"; it waits {format_us(forecast.waits.us)} for collectives"
+        text += f"; exposed communication {format_us(forecast.waits.us)}"
     launches_us = forecast.call_us - forecast.kernels_us - forecast.waits.us
     if launches_us > 0:
-        text += f"; it waits {format_us(launches_us)} for launches"
+        text += f"; launch overhead {format_us(launches_us)}"
     is_better = not forecast.is_graphed and forecast.graph_us < forecast.call_us
-    return text + (f". As one CUDA graph {format_us(forecast.graph_us)}." if is_better else ".")
+    return text + (f". As one CUDA graph: {format_us(forecast.graph_us)}." if is_better else ".")
 
 
 def format_forecast(told: Forecast) -> str:
@@ -181,7 +181,7 @@ def build_forecast(told: Forecast) -> Document:
     name = told.report.request.name or "the call"
     first, *others = list_forecast_sentences(told)
     return Document(
-        f"What {name} takes on {told.target}",
+        f"{name} on {told.target}: modelled time",
         [
             Sentence(first),
             *(Sentence(words, "muted") for words in others),

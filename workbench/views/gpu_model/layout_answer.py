@@ -38,7 +38,7 @@ def build_document(layout: Layout) -> Document:
     ]
     row = layout.row
     held = row.registers * row.lanes * row.warps
-    table = Table("Who holds which element", _HELD, rows, ".frame()", omitted=held - len(rows))
+    table = Table("Elements by thread", _HELD, rows, ".frame()", omitted=held - len(rows))
     return Document(f"{row.op}, line {row.line or '?'}", [Sentence(layout.sentence), table])
 
 

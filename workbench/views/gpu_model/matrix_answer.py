@@ -31,18 +31,18 @@ from workbench.views.words.record_words import few_words, list_kernel_ops, title
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHADES = "those that differ most on top; stronger colour: further from the best of its row"
-WITHIN = f"{SHADES}, within one vendor: registers and instructions of two are not alike"
+SHADES = "largest differences on top; stronger colours are further from the row's best"
+WITHIN = f"{SHADES}, per vendor (registers and instructions are not comparable)"
 _ROWS = 8
 _LETTERS = 34
 _SOURCE = (
-    "The kernels as generated for the first GPU, compiled for each. Registers, spills, shared "
-    "memory and instructions are counted in compiled code; nothing was run."
+    "All GPUs compile the kernels generated for the first one. Registers, spills, shared memory "
+    "and instructions are counted in compiled code; nothing was run."
 )
 _REMARKS = (
     Column("Kernel", "kernel", "code"),
     Column("GPU", "target", "code"),
-    Column("Remark", "note", "prose"),
+    Column("Note", "note", "prose"),
 )
 
 
@@ -114,7 +114,7 @@ def plot(matrix: Matrix, metric: str) -> Figure:
     """One metric as a heat map; see `Matrix.plot`."""
     drawn = heat_map(matrix, metric)
     if all(cell.shade is None for row in drawn.rows for cell in row.cells):
-        raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value of it.")
+        raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value for it.")
     return draw_heat_map(drawn)
 
 
@@ -166,8 +166,8 @@ def text(matrix: Matrix) -> str:
     notes = [cell for cell in matrix.report.matrix if cell.note]
     lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
     if len(notes) > _ROWS:
-        lines.append(f"  {plural(len(notes) - _ROWS, 'more remark')} in .frame()")
-    lines.append("  occupancy and bounds are estimates of a model: nothing was run")
+        lines.append(f"  {plural(len(notes) - _ROWS, 'more note')} in .frame()")
+    lines.append("  occupancy and bounds are modelled; nothing was run")
     return "\n".join(lines)
 
 
@@ -177,7 +177,7 @@ def _line(kernel: str, metric: str, values: Iterable[str]) -> str:
 
 def _check(metric: str) -> None:
     if metric not in METRICS:
-        raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")
+        raise UsageError(f"Unknown metric {metric!r}. Choose one of: {', '.join(METRICS)}.")
 
 
 def build_document(matrix: Matrix) -> Document:
@@ -192,7 +192,7 @@ def build_document(matrix: Matrix) -> Document:
         [
             Sentence(f"{_caption('registers', cells).capitalize()}. {_SOURCE}"),
             *(Heat(heat, is_open=n == 0) for n, heat in enumerate(maps)),
-            Table("Remarks", _REMARKS, rows, ".frame()"),
+            Table("Notes", _REMARKS, rows, ".frame()"),
         ],
         tab=f"{title_of(matrix.report)} on several GPUs",
         summary_bytes=HEAT_BYTES,

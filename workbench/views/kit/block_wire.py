@@ -118,7 +118,7 @@ def _write(block: Block) -> wire.Block:
             return write_action(block)
         case shown.Own(name):
             return {"kind": "own", "name": name}
-    raise TypeError(f"the front end has no way to draw {type(block).__name__}")
+    raise TypeError(f"the front end cannot draw {type(block).__name__}")
 
 
 def _spell_out(block: shown.Card | shown.Listings) -> Iterator[Block]:

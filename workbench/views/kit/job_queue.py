@@ -154,11 +154,10 @@ class JobQueue(LivePart):
         here = [self._now[0], *self._waiting, *(done for done, _ in self._held)]
         for other in here:
             if (other.ask, other.question) == (job.ask, job.question):
-                raise UsageError(f"{other.doing} was asked for already, and has not ended.")
+                raise UsageError(f"{other.doing} is already in progress.")
             if other.takes_place and job.takes_place:
                 raise UsageError(
-                    f"{other.doing} has not ended, and takes the place of what is shown here: "
-                    "cancel it first."
+                    f"{other.doing} is in progress and will replace this view. Cancel it first."
                 )
 
     def _work_off(self) -> None:
@@ -208,4 +207,4 @@ class JobQueue(LivePart):
         try:
             job.follow({**progress, "failed": list(self._failed)} if self._failed else progress)
         except Exception as error:
-            warnings.warn(f"{job.title}: its view was not told ({error!r})", stacklevel=2)
+            warnings.warn(f"{job.title}: its view was not notified ({error!r})", stacklevel=2)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from workbench.artifacts.preflight.check import Check
 
 _NOT_ALIVE = (
-    "The function is not alive here: show what aot_compile returned, or type "
+    "This view has no live function. Show the result of aot_compile, or type "
     "wb.aot_compile(fn, args, target=NAME)."
 )
 _SAVED = (
-    "This is a saved view: run the cell again, or type "
-    "`wb.aot_compile(fn, args, target=NAME)`, to compile for another GPU."
+    "This is a saved view. To compile for another GPU, run the cell again or type "
+    "`wb.aot_compile(fn, args, target=NAME)`."
 )
 ONLY_A_RECORD = (
-    "Only the record is here, not the function: show what `wb.aot_compile` returned, or type "
+    "This is a report without its function. Show the result of `wb.aot_compile`, or type "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
 _HERE = {
@@ -145,7 +145,7 @@ def _read_targets(view: ActionView, question: Any) -> tuple[list[str]]:
 def _read_target(view: ActionView, question: Any) -> tuple[str]:
     (names,) = _read_targets(view, question)
     if len(names) != 1:
-        raise UsageError(f"One target takes the place of another: {len(names)} were given.")
+        raise UsageError(f"Choose one target: {len(names)} were given.")
     return (names[0],)
 
 
@@ -167,8 +167,8 @@ def _write_tuned(target: str) -> str:
 
 
 _NO_BUDGETS = (
-    "Nothing is alive here to be compiled with another memory budget: show what "
-    "`wb.aot_compile` returned."
+    "This view has no live function to compile with another memory budget. Show the result of "
+    "`wb.aot_compile`."
 )
 
 _OWN: Mapping[str, ShownAction] = {
@@ -193,7 +193,7 @@ _OWN: Mapping[str, ShownAction] = {
         show=_show_matrix,
     ),
     "profile": ShownAction(
-        "Nothing is alive here to be measured: show what `wb.aot_compile` returned.",
+        "This view has no live function to measure. Show the result of `wb.aot_compile`.",
         None,
         lambda view, question: (),
         task="measurement",
@@ -210,14 +210,14 @@ _OWN: Mapping[str, ShownAction] = {
         ),
     ),
     "save": ShownAction(
-        "Nothing is alive here to be saved: show what `wb.aot_compile` returned.",
+        "This view has no live function to save. Show the result of `wb.aot_compile`.",
         FileQuestion,
         lambda view, question: (question["path"],),
         task="saving",
         title=lambda name, arguments: os.path.basename(arguments[0].strip()) or name,
     ),
     "check": ShownAction(
-        "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
+        "This view has no live function to compare. Show the result of `wb.aot_compile`.",
         MachineQuestion,
         lambda view, question: (question["machine"],),
         task="comparison",
@@ -241,7 +241,7 @@ _OWN: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name}, budget {arguments[0]:g}",
     ),
     "try": ShownAction(
-        "The function is not alive here: show what aot_compile returned to try it.",
+        "This view has no live function to try it on. Show the result of aot_compile.",
         TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
         task="trial",
@@ -249,25 +249,25 @@ _OWN: Mapping[str, ShownAction] = {
         show=lambda live, view, arguments, tried: view.learn_trial(arguments[0].key, tried),
     ),
     "check-kernels": ShownAction(
-        "Nothing is alive here to be run: show what `wb.aot_compile` or `wb.kernel` returned.",
+        "This view has nothing live to run. Show the result of `wb.aot_compile` or `wb.kernel`.",
         None,
         lambda view, question: (),
         task="watch",
-        title=lambda name, arguments: f"{name} under watch",
+        title=lambda name, arguments: f"{name} instrumented",
     ),
     "accesses": ShownAction(
-        'They are counted of one kernel by itself: show `compiled.kernel("k0")`, alive.',
+        'Accesses are counted for one live kernel: show `compiled.kernel("k0")`.',
         None,
         lambda view, question: (),
         task="watch",
         title=lambda name, arguments: f"{name} for its accesses",
     ),
     "cure": ShownAction(
-        "The function is not alive here: show what `wb.explain` returned.",
+        "This view has no live function. Show the result of `wb.explain`.",
         CureQuestion,
         lambda view, question: (view.report, question["id"], question["cure"]),
         task="trial",
-        title=lambda name, arguments: f"cure {arguments[2] + 1} of break {arguments[1]} of {name}",
+        title=lambda name, arguments: f"fix {arguments[2] + 1} for break {arguments[1]} in {name}",
         show=lambda live, view, arguments, tried: view.learn_cure(arguments[1:], tried),
     ),
 }
@@ -284,7 +284,7 @@ def choose_opportunity(opportunities: Iterable[Opportunity], id: str) -> Opportu
     for opportunity in opportunities:
         if opportunity.id == id:
             return opportunity
-    raise UsageError(f"There is no opportunity {id!r} in this report.")
+    raise UsageError(f"This report has no opportunity {id!r}.")
 
 
 def explain_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:

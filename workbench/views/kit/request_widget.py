@@ -88,7 +88,7 @@ class RequestWidget(anywidget.AnyWidget):
             self.send({**answer, "error": str(error)})
         except Exception as error:  # the front end waits for an answer, whatever went wrong
             why = f"{type(error).__name__}: {error}"
-            self.send({**answer, "error": f"The answer to {ask!r} could not be made: {why}."})
+            self.send({**answer, "error": f"The request {ask!r} failed: {why}."})
             raise
         else:
             self.send(answer, [packed])
@@ -104,7 +104,7 @@ def check_message(content: Any) -> None:
         raise UsageError(f"A message is a {type(content).__name__}: expected an object with `ask`.")
     ask = content.get("ask")
     if not isinstance(ask, str):
-        raise UsageError(f"A message asks for {ask!r:.80}: expected the name of what is wanted.")
+        raise UsageError(f"A message asks for {ask!r:.80}: expected a name.")
     question = content.get("question")
     action = list_actions().get(ask)
     kind = _QUESTIONS.get(ask) if action is None else action.question
@@ -113,4 +113,4 @@ def check_message(content: Any) -> None:
     try:
         read_value(kind, question)
     except Misfit as error:
-        raise UsageError(f"The question of {ask!r} cannot be answered: {error}.") from error
+        raise UsageError(f"The request {ask!r} is invalid: {error}.") from error

@@ -45,7 +45,7 @@ def refuse(record: Any, *_: Any, **__: Any) -> Any:
 def refuse_times(record: Any, *_: Any) -> Any:
     """Raise `UsageError`: a report takes no times from it."""
     raise UsageError(
-        f"profile: expected a record with measured times, got {type(record).__name__}."
+        f"profile: expected a report with measured times, got {type(record).__name__}."
     )
 
 

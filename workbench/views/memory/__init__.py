@@ -1,7 +1,7 @@
 """What is shown of the memory of a compiled call."""
 
 DOORS = {
-    "fit_answer": "Whether a model fits into a GPU: the parts of its peak, and a chart.",
-    "memory_answer": "The memory of a call, and under budgets: what its peak is made of, charts.",
+    "fit_answer": "Whether a model fits into a GPU, with the parts of its peak and a chart.",
+    "memory_answer": "Peak memory of a call, also under memory budgets, with charts.",
 }
 """What other rooms import of this one."""

@@ -25,7 +25,7 @@ _MODULES = 12
 _PARTS = (
     Column("Part", "part"),
     Column("Bytes", "bytes", "B"),
-    Column("Of the peak", "share", "share"),
+    Column("Share of peak", "share", "share"),
     Column("Once", "once", "B"),
     Column("Each layer", "each_layer", "B"),
     Column("Source", "source", "prose"),
@@ -35,7 +35,7 @@ _SHARES = (
     Column("Layers", "times"),
     Column("Bytes", "bytes", "B"),
     Column("One layer", "each"),
-    Column("Remark", "note"),
+    Column("Note", "note"),
 )
 
 
@@ -52,7 +52,7 @@ def plot(fit: Fit) -> Figure:
             start += size
         axes.axvline(fit.capacity / 1e9, color="#b3261e", linestyle="--", linewidth=1.2)
         axes.set_yticks([])
-        axes.set_xlabel("GB (counted and extended; dashed: capacity)")
+        axes.set_xlabel("GB, counted and extrapolated (dashed: capacity)")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.4), ncols=4, frameon=False)
         axes.set_title(f"{fit.name}, {plural(fit.layers, 'layer')}, {fit.gpu}")
     return figure
@@ -68,7 +68,7 @@ def build_document(fit: Fit) -> Document:
             Sentence(fit.sentence),
             Chart(alt, f"data:image/svg+xml;base64,{picture}"),
             *_list_tables(fit),
-            Sentence(f"Not in it: {fit.missing}.", "muted"),
+            Sentence(f"Not included: {fit.missing}.", "muted"),
         ],
     )
 
@@ -91,8 +91,8 @@ def _list_tables(fit: Fit) -> Iterator[Table]:
     rows = [row for share in fit.modules[:_MODULES] for row in _module_rows(share)]
     if rows:
         deepest = fit.depths[-1].layers
-        more = f", extended to {fit.layers}" if fit.layers != deepest else ""
-        title = f"What lives there by module, of {plural(deepest, 'layer')}{more}"
+        more = f", extrapolated to {fit.layers}" if fit.layers != deepest else ""
+        title = f"Live bytes by module, {plural(deepest, 'layer')}{more}"
         yield Table(title, _SHARES, rows, most=len(rows))
 
 
@@ -113,7 +113,7 @@ def _module_rows(share: ModuleShare) -> Iterator[dict[str, object]]:
         yield {"name": name, "times": "", "bytes": part.bytes, "each": "", "note": note}
 
 
-_NOTE = "makes the peak"
+_NOTE = "at the peak"
 
 
 def _picture(fit: Fit) -> str:

@@ -26,26 +26,26 @@ _PEAKS = (
     Column("Above inputs", "above", "B"),
     Column("At", "at", "code"),
     Column("At step", "step", "number"),
-    Column("Reserved by the allocator, by a model", "reserved", "B"),
+    Column("Reserved by the allocator (modelled)", "reserved", "B"),
 )
-_SHARES = (_NAME, _BYTES, Column("Of the peak", "share", "share"))
+_SHARES = (_NAME, _BYTES, Column("Share of peak", "share", "share"))
 _WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}
 _REMARKS = (Column("", "text", "prose"), _BYTES)
 _BUDGETS = (
     Column("Budget", "budget", "number"),
     Column("Peak, compiled", "peak", "B"),
-    Column("Peak, at most by a model", "preview", "B"),
-    Column("Kept for the backward", "saved", "B"),
-    Column("Operators twice", "again", "number"),
+    Column("Peak, at most (modelled)", "preview", "B"),
+    Column("Saved activations", "saved", "B"),
+    Column("Recomputed operators", "again", "number"),
     Column("Adds", "cost", "right"),
 )
 _ALL_BUDGETS = (
     Column("Budget", "budget", "number"),
     Column("Peak", "peak", "B"),
-    Column("At least by a model", "least", "B"),
-    Column("At most by a model", "most", "B"),
-    Column("Kept for the backward", "saved", "B"),
-    Column("Operators twice", "again", "number"),
+    Column("At least (modelled)", "least", "B"),
+    Column("At most (modelled)", "most", "B"),
+    Column("Saved activations", "saved", "B"),
+    Column("Recomputed operators", "again", "number"),
     Column("Adds", "cost", "right"),
     Column("", "note", "prose"),
 )
@@ -56,7 +56,7 @@ _STORAGES = (
     Column("Line", "place", "code"),
     Column("From step", "start", "number"),
     Column("To step", "end", "number"),
-    Column("Peak lower without it", "lowers", "B"),
+    Column("Lowers peak", "lowers", "B"),
 )
 _GREY = "#9a9a9a"
 _HELD = {"weights": _GREY, "constant": "#787878", "input": "#c2c2c2"}  # by the caller
@@ -113,9 +113,7 @@ def text(memory: Memory) -> str:
         )
     reserved = memory.peaks[-1].reserved_bytes
     if reserved is not None:
-        lines.append(
-            f"  reserved{format_bytes(reserved):>11}  of the device, by a model of its allocator"
-        )
+        lines.append(f"  reserved{format_bytes(reserved):>11}  on the device (allocator model)")
     parts = memory.at_peak("line")
     shown = list(parts.items())[:_SHOWN]
     lines += [
@@ -127,7 +125,7 @@ def text(memory: Memory) -> str:
         lines.append(f"    {format_bytes(rest):>9}  {len(parts) - len(shown)} more")
     lines.append(f"  {memory.sentence}")
     left = memory.also_missing
-    return "\n".join([*lines, *([f"  not in it: {left}"] if left else [])])
+    return "\n".join([*lines, *([f"  not included: {left}"] if left else [])])
 
 
 _NOT_COMPILED = "not compiled"
@@ -137,7 +135,7 @@ def format_budgets(budgets: Budgets) -> str:
     """The name, a row for each budget, the sentence."""
     lines = [
         f"Checkpoint({budgets.name})",
-        "  budget     saved                peak  computed again",
+        "  budget     saved                peak  recomputed",
     ]
     lines += [_budget_line(point, is_own=point.budget == budgets.own) for point in budgets.points]
     return "\n".join([*lines, *textwrap.wrap(budgets.sentence, 78, initial_indent="  ")])
@@ -166,7 +164,7 @@ def plot_budgets(budgets: Budgets) -> Figure:
             [point.saved_bytes / 1e6 for point in budgets.points],
             color=KERNEL_COLOURS[1],
             drawstyle="steps-mid",
-            label="kept for the backward (counted)",
+            label="saved activations (counted)",
         )
         axes.plot(
             [point.budget for point in compiled],
@@ -219,7 +217,7 @@ def list_memory_blocks(
     """
     call = f"wb.memory({report})" if report else ""
     pieces: list[tuple[Look, str]] = [("plain", part["sentence"])]
-    pieces += [("muted", f" Not in it: {part['missing']}.")] if part["missing"] else []
+    pieces += [("muted", f" Not included: {part['missing']}.")] if part["missing"] else []
     yield Sentence("".join(text for _, text in pieces), pieces=pieces)
     counted = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
     yield Table("Peaks, counted", _PEAKS, peaks or counted, f"{call}.peaks")
@@ -228,18 +226,18 @@ def list_memory_blocks(
         rows = [
             {**share, "name": _named(share), "share": share["bytes"] / most} for share in shares
         ]
-        title, all_shares = f"What lives at the peak, by {_WORDS[by]}", f'{call}.at_peak("{by}")'
+        title, all_shares = f"Live bytes at the peak, by {_WORDS[by]}", f'{call}.at_peak("{by}")'
         yield Table(title, _SHARES, rows, all_shares, is_minor=True)
     storages = sorted(part["storages"], key=lambda row: -row["bytes"])
     yield Table("Largest storages", _STORAGES, storages, f"{call}.frame()", is_minor=True)
     spared = f'{report or ".report"}.frame("memory_remarks")'
-    yield Table("What could be spared", _REMARKS, part["remarks"], spared, is_minor=True)
+    yield Table("Possible savings", _REMARKS, part["remarks"], spared, is_minor=True)
     all_budgets = f'{report or ".report"}.frame("memory_budgets")'
     yield Table("Memory budgets", _BUDGETS, budgets, all_budgets, most=len(budgets))
 
 
 def _named(share: MemoryShare) -> str:
-    peak = ", makes the peak" if share["peak"] else ""
+    peak = ", at the peak" if share["peak"] else ""
     return f"{share['name']} × {share['times']}" if share["times"] > 1 else f"{share['name']}{peak}"
 
 

@@ -1,6 +1,6 @@
 """What the Overview says first: one sentence, and where the cost of a call goes."""
 
 DOORS = {
-    "answer": "The sentence that matters for a record, and what else is remarkable in it.",
+    "answer": "The headline of a report, and its chips.",
 }
 """What other rooms import of this one."""

@@ -61,7 +61,7 @@ def answer(report: Report, tried: Measured = NOTHING_TRIED) -> wire.Answered:
     source = ""
     if call is not None:
         spread = format_us(call.call_spread_us)
-        source = f"median of {plural(call.repeats, 'call')}, {spread} between the quartiles"
+        source = f"median of {plural(call.repeats, 'call')}, interquartile range {spread}"
     sentence, chips = list(_sentence(report, tried)), list(_chips(report))
     return {"sentence": sentence, "chips": chips, "source": source}
 
@@ -86,7 +86,7 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         graphs, ops = count_captured(report)
         yield plain("A trace log of ")
         yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
-        yield plain("; it tells what was compiled, not what a call takes. ")
+        yield plain("; it has no run times. ")
     cost = next(iter(list_costs(report)), None)
     if report.request.kind == OWN_KERNEL and cost is None:
         yield from _own_kernel(report)
@@ -107,7 +107,7 @@ def _kernel_log(report: Report) -> Iterator[Piece]:
     if count:
         yield plain(", launched ")
         yield figure(plural(count, "time"))
-    yield plain("; the log tells what was compiled and launched, not what a launch takes. ")
+    yield plain("; the log has no launch times. ")
 
 
 def _own_kernel(report: Report) -> Iterator[Piece]:
@@ -124,12 +124,12 @@ def _own_kernel(report: Report) -> Iterator[Piece]:
     if resources.registers is not None:
         yield figure(plural(resources.registers, "register"))
         spills = "no spills" if not resources.spills else plural(resources.spills, "spill")
-        yield plain(f" of a thread, {spills}, ")
+        yield plain(f" per thread, {spills}, ")
     yield plain(f"{format_bytes(resources.smem_bytes or 0)} of shared memory")
     if resources.occupancy is not None:
         limit = f", limited by {resources.limiter}" if resources.limiter else ""
         yield plain(f", occupancy {format_percent(resources.occupancy, 1.0)}{limit}")
-    yield plain(". What it moves is counted when it is run: k.check(…).")
+    yield plain(". k.check(…) runs it and counts its memory traffic.")
 
 
 def _failure(report: Report) -> Iterator[Piece]:
@@ -169,11 +169,11 @@ def _breaks(report: Report) -> Iterator[Piece]:
     frames = {graph.compile_id for graph in report.graphs if graph.stage == "dynamo"}
     parts = len({(frame or "").rpartition("/")[0] for frame in frames})
     if parts > 1 and not worst.gives_up:
-        part = "parts" if len(report.breaks) == 1 else "part"
+        split = "splits" if len(report.breaks) == 1 else "split"
         again = f", compiled as {graphs} graphs" if graphs > parts else ""
-        yield plain(f" {part} the call into {plural(parts, 'graph' if not again else 'piece')}")
+        yield plain(f" {split} the call into {plural(parts, 'graph' if not again else 'piece')}")
         yield plain(again)
-    yield plain(": " if len(report.breaks) == 1 else ", first of all ")
+    yield plain(": " if len(report.breaks) == 1 else ", above all ")
     line = None if source is None else f"L:{source.id}:{worst.line}"
     yield plain(f"line {worst.line}", line)
     yield plain(", ")
@@ -182,9 +182,10 @@ def _breaks(report: Report) -> Iterator[Piece]:
     if worst.gives_up:
         yield plain("It is in a loop, so ")
         yield code(worst.function)
-        yield plain(" runs without being compiled")
+        yield plain(" falls back to eager")
         are = "is" if graphs == 1 else "are"
-        yield plain(f"; {plural(graphs, 'graph')} of what it calls {are}. " if graphs else ". ")
+        callees = f"; {plural(graphs, 'graph')} of its callees {are} compiled. "
+        yield plain(callees if graphs else ". ")
 
 
 def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
@@ -196,11 +197,11 @@ def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
         return
     has_hooks = any(map(is_unplaced, report.collectives))
     streams = None if has_hooks else find_streams(report)
-    yield plain(f"Not in it: {plural(count, 'collective')}")
+    yield plain(f"Excludes {plural(count, 'collective')}")
     if streams is not None:
-        yield plain(", waited for ")
+        yield plain(" (")
         yield figure(format_us(streams.exposed_us))
-        yield plain(" by a model" if is_measured else "")
+        yield plain(" exposed, modelled)" if is_measured else " exposed)")
     yield plain(". ")
 
 
@@ -289,7 +290,7 @@ def _waits(report: Report) -> Iterator[Piece]:
     if forecast is not None:
         yield plain(", ")
         yield figure(format_us(forecast.waits.us))
-        yield plain(f" of waiting for {plural(len(report.collectives), 'collective')}")
+        yield plain(f" exposed by {plural(len(report.collectives), 'collective')}")
 
 
 def _model_launches(report: Report) -> tuple[float, float] | None:
@@ -311,9 +312,9 @@ def _measured_changes(tried: Measured) -> Iterator[Piece]:
         if times is not None and len(times) and times.verdict == "faster"
     ]
     if saved:
-        yield plain("A change that was tried saves ")
+        yield plain("A tried change saves ")
         yield figure(format_us(max(saved)))
-        yield plain(", measured. ")
+        yield plain(" (measured). ")
 
 
 def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piece]:
@@ -323,7 +324,7 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     if not changes:
         return
     call, model = read_measured_call(report), _model_launches(report)
-    whole, of = call.call_us if call is not None else cost.total, " by prediction"
+    whole, of = call.call_us if call is not None else cost.total, " (predicted)"
     if call is None and cost.kind == "bound" and model is not None:
         # what is saved may be launches, beside which the work runs
         forecast = find_forecast(report)
@@ -358,10 +359,10 @@ def _no_cost(report: Report) -> Iterator[Piece]:
     absent = describe_absent_parts(report)
     if len(report.kernels):
         yield figure(plural(len(report.kernels), "kernel"))
-        yield plain("; what they move or take is not recorded. ")
+        yield plain("; their traffic and times were not recorded. ")
     elif graphs:
         yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
-        yield plain(" captured without a break; no code was generated. ")
+        yield plain(" captured without graph breaks; no code was generated. ")
     else:
         yield plain("Nothing was captured. ")
     if absent:

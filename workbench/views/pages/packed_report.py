@@ -77,7 +77,7 @@ def embedded(
     that of the record as text in the page. `left_out` says why a part is missing.
     """
     too_big = (
-        f"This part does not fit into the {format_bytes(limit)} that are kept here. "
+        f"This part exceeds the {format_bytes(limit)} that are kept here. "
         "Run the cell again, or use the saved report."
     )
     whole = int(limit / _BASE64)
@@ -173,7 +173,7 @@ def _trimmed(shown: Document, limit: int) -> Document:
 
 
 _LIGHT = (
-    "This output was saved with options.embed = 'light', which keeps what a view shows at rest. "
+    "This output was saved with options.embed = 'light', which keeps only the initial view. "
     "Run the cell again, or save report.to_html(path)."
 )
 

@@ -37,13 +37,13 @@ _DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
     "kernels": ("the code of {}", "kernel", _NO_TEXT),
     "wrappers": ("{}", "generated program", _NO_TEXT),
     "assembly": ("{} of compiled kernels", "text", _NO_TEXT),
-    "autotune": ("the code among {} of the autotuner", "choice", _NO_TEXT),
+    "autotune": ("the code of {}", "autotuner choice", _NO_TEXT),
     "breaks": ("the line and the context of {}", "graph break", _BREAK),
     "guards": ("the compared values of {}", "guard", _GUARD),
     "recompiles": ("the reasons of {}", "recompilation", {"reason": lambda _: HIDDEN}),
-    "contract": ("constants among {} of the file", "input", _SIZES),
-    "roundtrip": ("notes on {} of the round trip", "way", _NOTE),
-    "roundtrip_leaves": ("notes on {} of the round trip", "output", _NOTE),
+    "contract": ("constants in {}", "file input", _SIZES),
+    "roundtrip": ("the notes of {}", "start-up mode", _NOTE),
+    "roundtrip_leaves": ("the notes of {}", "round-trip output", _NOTE),
 }
 """By table: what is dropped in words, what is counted, and what becomes of its columns."""
 
@@ -73,7 +73,7 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     kept = {*_KEPT, *(key for world in list_worlds() for key in world.kept)}
     measured = {key: value for key, value in report.extra.items() if key in kept}
     if len(report.extra) > len(measured):
-        dropped.append("parts of the record that this version does not know")
+        dropped.append("parts of the report unknown to this version")
     hidden = tuple((k, HIDDEN) for k, _ in report.request.options)
     request = replace(report.request, options=hidden, again="")  # that has code in it
     if report.request.options:

@@ -252,7 +252,7 @@ def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str, str]]:
         yield f"{kernel.id} {kernel.name}", kernel.text, language, kernel.id
     for wrapper in report.wrappers:
         side = ", backward" if wrapper.is_backward else ""
-        yield f"The program that calls them{side}", wrapper.text, "python", ""
+        yield f"The wrapper that calls them{side}", wrapper.text, "python", ""
     first: set[str] = set()
     for row in report.assembly:
         if row.stage in _ASSEMBLY and row.kernel not in first:
@@ -267,7 +267,7 @@ def _show_graphs(report: Report, shown: wire.Document) -> PageSection | None:
     blocks: list[Block] = [OnPage(lambda: [_table(shown, "graphs")])]
     if picture := encode_picture(report):
         count = plural(len(shown["kernels"]), "kernel")
-        blocks.insert(0, Chart(f"{count} of {shown['name']} and what flows between them", picture))
+        blocks.insert(0, Chart(f"{count} of {shown['name']} and their data flow", picture))
     return str(len(shown["graphs"])), blocks, False
 
 
@@ -357,7 +357,7 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
         Column("Pair", "pair", "code"),
         Column("Shared", "shared_bytes", "B"),
         Column("Why", "why", "prose"),
-        Column("What would help", "help", "prose"),
+        Column("Fix", "help", "prose"),
     ),
     "phases": (
         Column("Phase", "name"),
@@ -371,21 +371,21 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
 _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
     "kernels": ("Kernels by cost", "costs"),
     "configs": ("Configurations, counted in compiled code", "resources"),
-    "rejected": ("Not fused, pair by pair", "not_fused"),
-    "groups": ("What runs as one kernel", "traffic"),
+    "rejected": ("Pairs that were not fused", "not_fused"),
+    "groups": ("Fusion groups", "traffic"),
     "recompiles": ("Recompiles", "recompiles"),
     "guards": ("Guards", "guards"),
     "choices": ("Choices", "autotune"),
     "ranked": ("Ranked by a model, not timed", "ranked_configs"),
-    "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
-    "phases": ("Time by phase, threads added", "phases"),
+    "points": ("Roofline time of each kernel (estimate)", "roofline"),
+    "phases": ("Time by phase, threads added up", "phases"),
     "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
-    "collectives": ("Collectives, their times by a model", "collectives"),
-    "accesses": ("What the memory sees of each line", "accesses"),
+    "collectives": ("Collectives (modelled times)", "collectives"),
+    "accesses": ("Memory coalescing by source line", "accesses"),
     "ways": ("Round trip", "roundtrip"),
     "requirements": ("Does it load on this machine?", "requirements"),
-    "members": ("What the file holds", "members"),
-    "contract": ("What it takes and gives", "contract"),
+    "members": ("File contents", "members"),
+    "contract": ("Inputs and outputs", "contract"),
     "graphs": ("Graphs of every stage", "graphs"),
 }
 _STORED = {"costs": "kernels"}
@@ -449,7 +449,7 @@ def _show_matrix(report: Report, shown: wire.Document) -> PageSection | None:
         if cell and cell["note"]
     ]
     columns = [kernel, Column("GPU", "target"), Column("", "note", "prose")]
-    blocks: list[Block] = [Few(tables, "tables"), Table("Remarks", columns, remarks)]
+    blocks: list[Block] = [Few(tables, "tables"), Table("Notes", columns, remarks)]
     return str(len(targets)), blocks, False
 
 

@@ -18,7 +18,7 @@ pane is shown when it has a `section`, or `views/pages/report_page.py` has one f
 """
 
 DOORS = {
-    "pane": "What every pane is, and what is known besides the record where it is shown.",
+    "pane": "The form of every pane, and its context.",
     "registry": "The panes of the view of a report in the order of the tabs.",
 }
 """What other rooms import of this one."""

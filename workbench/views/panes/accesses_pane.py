@@ -17,12 +17,12 @@ from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
 
-NOT_IN_IT = "Not in it: hits in L1 and L2, other warps, TMA, what matrix units read themselves."
+NOT_IN_IT = "Not counted: L1/L2 hits, other warps, TMA, Tensor Core operand loads."
 _NONE = (
-    "What the memory sees is counted of kernels that you wrote: `wb.kernel(fn, *args, grid=…)`, "
-    'then `k.frame("accesses")` runs the call on the CPU and reads its layouts.'
+    "Coalescing is analysed for kernels passed to `wb.kernel(fn, *args, grid=…)`. "
+    '`k.frame("accesses")` then runs the call on the CPU and reads its layouts.'
 )
-_NO_MEMORY = "The kernel was compiled, and neither reads nor writes memory."
+_NO_MEMORY = "The compiled kernel neither reads nor writes memory."
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
 _SEEN = 8  # rows at once above the drawing of one
 _GOOD = 0.9  # of what is brought is used: nothing to say
@@ -35,7 +35,7 @@ def document(report: Report, context: ViewContext) -> Content:
         if "accesses" in report.tables:
             none: Note = {"title": "No accesses.", "text": _NO_MEMORY, "tone": "plain"}
             return Content({"accesses_says": "", "accesses": []}, empty=none)
-        empty = missing(report, "accesses", "No accesses were looked at.", _NONE)
+        empty = missing(report, "accesses", "No accesses were analysed.", _NONE)
         own = next((kernel.id for kernel in report.kernels if kernel.language == "triton"), None)
         if own is not None:
             name = "k" if report.request.kind == OWN_KERNEL else f'compiled.kernel("{own}")'
@@ -64,7 +64,7 @@ def document(report: Report, context: ViewContext) -> Content:
             "Accesses",
             shown,
             frame="accesses",
-            note="by line, of one run on the CPU",
+            note="by line, from one run on the CPU",
             seen=_SEEN,
         ),
         Own("access"),
@@ -77,29 +77,30 @@ def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:
     """Of what is brought how much is used, the line that wastes most, and what is not counted."""
     counted = [row for row in rows if row.used is not None]
     lost = len(rows) - len(counted)
-    left = f" {plural(lost, 'access', 'accesses')} not judged." if lost else ""
+    left = f" {plural(lost, 'access', 'accesses')} not analysed." if lost else ""
     if not counted:
         return f"Nothing was counted: {rows[0].reason}. {NOT_IN_IT}"
-    early = next((f" Not of the whole run: {row.reason}." for row in counted if row.reason), "")
+    early = next(
+        (f" Only part of the run was counted: {row.reason}." for row in counted if row.reason), ""
+    )
     mended = [row for row in counted if row.hint]
     unknown = [row for row in counted if _is_unexplained(row)]
     worst = min(mended or unknown, key=lambda row: row.used or 0.0, default=None)
     if worst is None:
         many = plural(len(counted), "access", "accesses")
-        return f"{many}, nothing found to mend.{left}{early} {NOT_IN_IT}"
+        return f"{many}, no problems found.{left}{early} {NOT_IN_IT}"
     used, kept = (number_text(share, "percent") for share in (worst.used, worst.used_l1))
     findings = []
     if mended:
         many = plural(len(mended), "access", "accesses")
-        findings.append(f"{many} of {len(rows)} could be better")
+        findings.append(f"{many} of {len(rows)} can be improved")
     if unknown:
         many = plural(len(unknown), "access", "accesses")
-        findings.append(f"of {many} it is not known what would help")
+        findings.append(f"{many} without a known fix")
     does = _DOES.get(worst.kind, worst.kind)
     return (
-        f"Line {worst.line} {does} {worst.argument} with {used} of what an "
-        f"instruction brings used, {kept} if L1 keeps it; {', '.join(findings)}.{left}{early} "
-        f"{NOT_IN_IT}"
+        f"Line {worst.line} {does} {worst.argument} and uses {used} of the bytes fetched, "
+        f"{kept} if L1 keeps them; {', '.join(findings)}.{left}{early} {NOT_IN_IT}"
     )
 
 
@@ -112,18 +113,15 @@ def _is_unexplained(row: MemoryAccess) -> bool:
 def _say_found(row: MemoryAccess) -> str:
     """What is wrong with an access; why it was not counted, or not all of it."""
     if row.used is None:
-        return f"Not judged: {row.reason}."
+        return f"Not analysed: {row.reason}."
     text = row.hint
     if not text and row.used < _GOOD:
         touched, least = (number_text(n, "amount") for n in (row.sectors, row.least_sectors))
-        why = "its bytes do not fill the sectors that they need at least."
+        why = "too few bytes to fill its sectors."
         if _is_unexplained(row):
-            why = (
-                f"it touches {touched} sectors, where its bytes would fill {least}. What would "
-                "help is not known."
-            )
-        text = f"{number_text(row.used, 'percent')} of what an instruction brings is used: {why}"
-    return f"{text} Not of the whole run: {row.reason}.".strip() if row.reason else text
+            why = f"it touches {touched} sectors instead of {least}. No fix is known."
+        text = f"{number_text(row.used, 'percent')} of the bytes fetched are used: {why}"
+    return f"{text} Only part of the run was counted: {row.reason}.".strip() if row.reason else text
 
 
 def _say_looked(row: MemoryAccess) -> str:
@@ -132,10 +130,11 @@ def _say_looked(row: MemoryAccess) -> str:
         return ""
     some = number_text(row.programs, "whole")
     of = number_text(row.all_programs, "whole")
-    which = f"all {of} programs" if row.programs == row.all_programs else f"{some} of {of} programs"
+    is_whole = row.programs == row.all_programs
+    which = f"{'all' if is_whole else f'{some} of'} {of} program instances"
     if row.all_programs == 1:
-        which = "the one program"
-    return f"{plural(row.instructions, 'instruction')} of warps in {which}"
+        which = "the one program instance"
+    return f"{plural(row.instructions, 'warp instruction')} in {which}"
 
 
 PANE = Pane("accesses", "Accesses", document)

@@ -49,9 +49,9 @@ _TONES: Mapping[str, Tone] = {
     "fail": "break",
     "not checked": "plain",
 }
-_SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
-_LATER = "A record that is taken after saving names the file."
-_TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
+_SAVE = "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` also supports C++"
+_LATER = "A report taken after saving names the file."
+_TRIP = "`wb.roundtrip(compiled, args)` times it in a fresh process"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -77,7 +77,7 @@ def _list_blocks(
     if is_saved:
         line = f'wb.check("{path}", machine="target.json")'
         hint = "target.json; empty: this machine"
-        field = Field("machine", "Description of a machine", hint=hint)
+        field = Field("machine", "Machine description", hint=hint)
         yield Action("check", "Check against it", line, field)
     if file["checked"]:
         yield Sentence(f"Compared. {file['checked']}", "note")
@@ -89,9 +89,9 @@ def _list_blocks(
         yield Heading("File", ", ".join(word for word in words if word), "artifact")
     loads = "Does it load there?" if file["checked"] else "Does it load on this machine?"
     omitted = report.tables["members"].omitted if "members" in report.tables else 0
-    holds = _rows("members", "What the file holds", file["members"], omitted=omitted)
-    gives = _rows("contract", "What it takes and gives", file["contract"])
-    outputs = _rows("leaves", "Outputs beside eager", file["leaves"], "roundtrip_leaves")
+    holds = _rows("members", "File contents", file["members"], omitted=omitted)
+    gives = _rows("contract", "Inputs and outputs", file["contract"])
+    outputs = _rows("leaves", "Outputs compared with eager", file["leaves"], "roundtrip_leaves")
     for pair in (
         (holds, _rows("requirements", loads, file["requirements"])),
         (gives, outputs),
@@ -154,19 +154,19 @@ def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext
     if len(report.artifact) or saved is not None:
         return "No round trip yet."
     is_open = context.is_record and can_be_called(report)
-    return "No file is known to this record." if is_open else "Not saved."
+    return "This report names no file." if is_open else "Not saved."
 
 
 def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> str | None:
     """One line on how to get a file, or how to time one; None where there is all."""
     if report.request.kind == KERNEL_LOG:
-        return "A log of kernels only tells: `report.save(path)` keeps this record."
+        return "A kernel log is not an artifact; `report.save(path)` saves this report."
     if report.request.kind == OWN_KERNEL:
-        return "A kernel by itself is no artifact: `k.save(path)` keeps this record."
+        return "A single kernel is not an artifact; `k.save(path)` saves this report."
     if report.request.kind == "trace":
-        return "A trace log only tells: `report.save(path)` keeps this record."
+        return "A trace log is not an artifact; `report.save(path)` saves this report."
     if report.request.kind == "explanation":
-        return "An explanation only looks: `wb.aot_compile` makes something that can be saved."
+        return "wb.explain makes no artifact; `wb.aot_compile` makes one."
     if not report.outcome.ok:
         how = f"{report.outcome.clause}{report.outcome.place}"
         return f"The compilation {how}, so there is nothing to save."
@@ -175,7 +175,7 @@ def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext)
     if len(report.artifact) or saved is not None:
         return f"{_TRIP}."
     later = f"{_LATER} " if context.is_record else ""
-    return f"{later}{_SAVE}; {_TRIP}."
+    return f"{later}{_SAVE}. {_TRIP}."
 
 
 def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:
@@ -193,8 +193,8 @@ def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]
         ("Inputs", _inputs(report)),
         ("Request", [row for row in _request_rows(report) if row[1]]),
         ("Environment", [row for row in _environment_rows(report) if row[1]]),
-        ("What torch's caches answered", caches),
-        ("What could not be captured", describe_absent_parts(report)),
+        ("torch's caches", caches),
+        ("Not captured", describe_absent_parts(report)),
     ]
     return [{"title": title, "facts": rows} for title, rows in groups if rows]
 
@@ -220,7 +220,7 @@ def _runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, s
     target = report.request.target
     if target in _OF_THIS_MACHINE or not (saved or len(report.artifact)):
         return []
-    words = f"a machine with the GPU of {target}; wb.check(path, machine=…) compares one with it"
+    words = f"a machine with the GPU of {target}; check one with wb.check(path, machine=…)"
     return [("Runs on", words)]
 
 

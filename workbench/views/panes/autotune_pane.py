@@ -16,25 +16,25 @@ from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Ranked
 
 _NOTHING = (
-    "Inductor had nothing to choose from in this mode. "
-    "`mode='max-autotune'` lets it time templates against library calls."
+    "Inductor had no choices in this mode. "
+    "`mode='max-autotune'` times templates against library calls."
 )
 _NOTHING_ON_A_GPU = (
-    "Inductor had nothing to choose from in this mode. "
-    '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
-    "model; `mode='max-autotune'` lets Inductor choose among templates and library calls."
+    "Inductor had no choices in this mode. "
+    '`compiled.rank_configs("k0")` compiles a kernel\'s configurations and ranks them by a model; '
+    "`mode='max-autotune'` lets Inductor choose between templates and library calls."
 )
 _NO_CHOICE = (
-    "Inductor had nothing to choose from in this mode either: it has templates for products, "
-    "convolutions and attention, of sizes and types that it knows."
+    "Inductor had no choices in this mode either. Its templates cover GEMMs, convolutions and "
+    "attention for certain sizes and dtypes."
 )
 _OF_YOUR_KERNEL = (
-    "A kernel that you wrote is not timed. `k.rank_configs()` orders the configurations of its "
-    "autotuner, or given ones, by a model; `k.tune()` looks for others."
+    "A hand-written kernel is not timed. `k.rank_configs()` ranks its autotuner's configurations "
+    "(or given ones) by a model; `k.tune()` searches for others."
 )
 _NOT_TIMED = (
-    "Nothing was timed. The choices are listed as the compiler ranked them; with a device in this "
-    "machine the pane shows their measured times."
+    "Nothing was timed: the choices are in the compiler's order. On a machine with the device, "
+    "the pane shows measured times."
 )
 _SEEN = 8  # choices at once above those that a model ranked
 _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
@@ -87,7 +87,7 @@ def _list_choices(
     )
     times = [row.time_ms for row in rows if row.chosen and row.time_ms is not None]
     if times:
-        yield Sentence(f"Total of what was chosen: {format_ms(sum(times))}", "strong")
+        yield Sentence(f"Total of the chosen: {format_ms(sum(times))}", "strong")
 
 
 def _put_best_first(report: Report) -> list[AutotuneChoice]:
@@ -113,8 +113,8 @@ def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
         return f"{counted}; nothing was timed here."
     total, others = sum(chosen_ms for chosen_ms, _ in pairs), sum(next_ms for _, next_ms in pairs)
     is_guess = any(row.note == ESTIMATED_CHOICE for row in choices)
-    source = " by a model; nothing was timed" if is_guess else ", as Inductor timed it"
-    text = f"{counted}: what was chosen takes {format_ms(total)} in all"
+    source = ", modelled; nothing was timed" if is_guess else ", timed by Inductor"
+    text = f"{counted}: the chosen take {format_ms(total)} in total"
     more = f"{format_ms(others - total)} less than the next best"
     return f"{text}, {more if others > total else 'as long as the next best'}{source}."
 

@@ -32,7 +32,7 @@ _GLOBAL = "torch's global state"
 def document(report: Report, context: ViewContext) -> Content:
     """Breaks, recompilations and guards; a break is a problem."""
     count, tensors = len(report.breaks), list(_tensors(report))
-    empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
+    empty = missing(report, "guards", "No guards.", "Nothing in the call can change.")
     data = {
         "breaks": _breaks(report, context),
         "guards": _guards(report, tensors),
@@ -118,19 +118,19 @@ def _sandbox(tensors: Sequence[wire.Input], request: Request) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
     own = (item for item in tensors if item["path"].startswith("L["))
     inputs = [item for item in own if not _STATE.search(item["path"])]
-    why = "The record tells of no tensor of the call whose guards could be tried."
+    why = "The report has no input tensor whose guards could be tried."
     if inputs:
         why = (
-            "The guards are not alive here: they belong to the process that compiled. "
+            "The guards exist only in the process that compiled. "
             "Run the cell again to try other inputs."
         )
         if request.target not in TARGETS:
             why = (
-                f"Guards of code for {request.target} cannot be tried: they are of a GPU that is "
-                'not here. Compile with `target="host"` to try other inputs.'
+                f"Guards for {request.target} cannot be tried: that GPU is not in this machine. "
+                'Compile with `target="host"` to try other inputs.'
             )
         if request.kind == "trace":
-            why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
+            why = "A log only describes guards. Compile with wb.aot_compile to try inputs."
     return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
 
 

@@ -19,16 +19,16 @@ from workbench.views.wire import check_messages as wire
 
 _WARNINGS = ("race, same value", "no barrier")
 _EACH = 4  # calls of one kernel that are listed one by one
-_FINDS = "on the CPU and says which lines reach out of bounds or race"
+_FINDS = "instrumented on the CPU and finds lines that go out of bounds or race"
 _OWN = (
-    "No kernel was run under watch. `k.check(reference)` of `k = wb.kernel(fn, *args, grid=…)` "
-    f"runs its call {_FINDS}, and which values are not the reference's."
+    "No kernel was checked. `k.check(reference)` of `k = wb.kernel(fn, *args, grid=…)` "
+    f"runs its call {_FINDS}, and values that differ from the reference."
 )
-_NO_KERNEL = "The call was run, and started no Triton kernel."
-_EXPLAINED = "An explanation generates no kernels: there is nothing to run under watch."
+_NO_KERNEL = "The call ran and launched no Triton kernel."
+_EXPLAINED = "wb.explain generates no kernels, so there is nothing to check."
 _OF_PROGRAM = (
-    "No kernel was run under watch. `compiled.check_kernels(*args)` runs each Triton kernel of a "
-    f"program for a virtual GPU {_FINDS}."
+    "No kernel was checked. For a virtual GPU, `compiled.check_kernels(*args)` runs each Triton "
+    f"kernel {_FINDS}."
 )
 
 
@@ -45,7 +45,7 @@ def document(report: Report, context: ViewContext) -> Content:
         on = '.on("h100")' if report.request.target in TARGETS else ""
         line = "k.check(reference)" if is_own else f"compiled{on}.check_kernels(*args)"
         if not is_run and not is_explained:
-            action = Action("check-kernels", "Run under watch", line)
+            action = Action("check-kernels", "Run instrumented", line)
             empty["action"], empty["offer"] = write_action(action), "Run…"
         return Content({"checks": None, "check_findings": []}, empty=empty)
     lost = [row for row in check.findings if row.kind == NOT_JUDGED]
@@ -76,7 +76,7 @@ def document(report: Report, context: ViewContext) -> Content:
     is_judged = any(case.judged for case in check.cases)
     data: wire.Checks = {
         "sentence": check.sentence,
-        "none": "Nothing was found in the calls that were run." if is_judged else "Not judged.",
+        "none": "No problems found in these calls." if is_judged else "Not judged.",
         "kernels": kernels,
         "calls": _describe_calls(check.cases),
     }
@@ -139,7 +139,7 @@ def _describe_run(cases: Sequence[CheckedCase]) -> str:
     """How many programs were run in calls, and how long; empty where none was."""
     programs, seconds = sum(c.programs for c in cases), sum(c.seconds for c in cases)
     took = number_text(seconds, "seconds")
-    return f", {plural(programs, 'program')}, {took} on the CPU" if programs else ""
+    return f", {plural(programs, 'program instance')}, {took} on the CPU" if programs else ""
 
 
 PANE = Pane("checks", "Checks", document)

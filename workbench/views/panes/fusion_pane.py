@@ -23,8 +23,8 @@ from workbench.views.words.record_words import (
 _SEEN = 5  # parts at once below kernels and pairs
 _TONES = {"recorded": "captured", "skipped": "fallback"}
 _SAID = {
-    "recorded": "Its kernels are recorded when they first run, and replayed with one call",
-    "skipped": "Its kernels are started one by one",
+    "recorded": "Its kernels are recorded at the first run and replayed with one launch",
+    "skipped": "Its kernels are launched one by one",
 }
 
 
@@ -55,7 +55,7 @@ def _empty(report: Report) -> wire.Note:
     backend = report.request.backend
     text = f"Nothing to fuse: the backend {backend} generates no kernels."
     if backend == "inductor":
-        text = "Nothing to fuse: there was no pair of scheduler nodes."
+        text = "Nothing to fuse: Inductor had fewer than two scheduler nodes."
     return missing(report, "fusion", "No fusion.", text)
 
 
@@ -93,7 +93,7 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
 def _say_verdict(part: CudaGraphPart) -> str:
     """What becomes of a part, with torch's reason."""
     why = f": {part.reason}." if part.reason else "."
-    return f"{_SAID.get(part.verdict, 'It cannot be settled in advance')}{why}"
+    return f"{_SAID.get(part.verdict, 'torch decides at each call')}{why}"
 
 
 PANE = Pane("fusion", "Fusion", document)

@@ -41,8 +41,8 @@ from workbench.views.words.record_words import format_line_numbers, list_kernel_
 FAR_BELOW = 0.1  # of its roof: a kernel that reaches less waits for something else
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 _MODEL = (
-    "Model: the bytes and operations that Inductor counts, at the full bandwidth and rate of the "
-    "{target}; launches, latency and caches are left out."
+    "Model: Inductor's byte and operation counts at full bandwidth and peak rate of the {target}. "
+    "Launches, latency and caches are not modelled."
 )
 _MEASURED = "Measured by profile()"
 
@@ -62,7 +62,7 @@ def _empty(report: Report) -> wire.Note:
     if backend == "inductor":
         text = "The graph needs none: its results are inputs or constants."
     if report.request.kind == "explanation":
-        text = "An explanation only looks; aot_compile makes the kernels."
+        text = "wb.explain generates no kernels; wb.aot_compile does."
     return missing(report, "kernels", "No kernels.", text)
 
 
@@ -179,14 +179,14 @@ class Verdict(NamedTuple):
 
 
 _ONLY_TOLD = Verdict(
-    "Not measured: the log has no times",
-    "A log of kernels says neither how long they took nor what they read and wrote.",
+    "No times in the log",
+    "A kernel log has neither times nor traffic.",
 )
 
 
 _NOT_COUNTED = Verdict(
-    "Not counted: k.check(…) counts what it moves",
-    "What a hand-written kernel reads, writes and computes is known once it was run.",
+    "Traffic unknown: k.check(…) counts it",
+    "A run counts the reads, writes and operations of a hand-written kernel.",
 )
 
 
@@ -201,8 +201,8 @@ def verdicts(report: Report) -> dict[str, Verdict]:
 
 
 _ABOVE = {
-    "memory": "DRAM allows: its data may stay in a cache",
-    "compute": "the measured rate: its work may be counted too high, or that rate is too low",
+    "memory": "DRAM allows: its data may be cached",
+    "compute": "the measured peak: its operations may be overcounted, or that peak is too low",
 }
 """What a measured time below the least one is told of, by what that is bound by."""
 
@@ -211,30 +211,30 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
     row = roofs.get(kernel.id)
     if row is None or row.bound_us is None:
         return _without_roof(kernel, row)
-    bound = "Not bound by a known rate" if row.bound is None else f"Bound by {row.bound}"
+    bound = "No known bound" if row.bound is None else f"Bound by {row.bound}"
     text = f"{bound}, at least {format_us(row.bound_us)}{_name_calls(kernel)}"
     model = _MODEL.format(target=row.target)
     if row.note is not None:
         model = f"{model} Here {row.note}."
     if row.measured_us is None:
         return Verdict(f"{text} (model)", f"{model} Nothing was measured.")
-    reached = f"{format_percent(row.bound_us, row.measured_us)} of the roof"
+    reached = f"{format_percent(row.bound_us, row.measured_us)} of the roofline"
     if row.measured_us < row.bound_us:
         reached += f", faster than {_ABOVE.get(row.bound or '', 'the rates allow')}"
     if row.bound is not None and row.bound_us < FAR_BELOW * row.measured_us:
         least = f"At least {format_us(row.bound_us)}{_name_calls(kernel)} by {row.bound}"
-        text, reached = least, f"which is not what bounds it: {reached}"
+        text, reached = least, f"which is not the bottleneck: {reached}"
     text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
     return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} of one call.")
 
 
 def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     """What is known where no model gives a least time."""
-    no_roof = "The rates of this CPU are not known: a profile measures them."
+    no_roof = "Peak rates of this CPU are unknown; a profile measures them."
     if row is not None:
-        no_roof = f"No least time: {row.note}." if row.note else "No least time is known."
+        no_roof = f"No roofline time: {row.note}." if row.note else "No roofline time is known."
     if kernel.time_us is None and kernel.is_collective:
-        return Verdict("It waits for other GPUs, not for this one: see Streams", no_roof)
+        return Verdict("Limited by other GPUs: see Streams", no_roof)
     if kernel.time_us is None:
         return Verdict("Not measured: profile() times it", no_roof)
     time = kernel.time_us / max(kernel.calls, 1)
@@ -244,7 +244,7 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     if kernel.flops:
         rates.append(number_text(kernel.flops * per_second, "flops_per_second"))
     moved = f", {' and '.join(rates)}" if rates and per_second else ""
-    source = f"{_MEASURED}, by the bytes and operations that Inductor counts. {no_roof}"
+    source = f"{_MEASURED}, with Inductor's byte and operation counts. {no_roof}"
     return Verdict(f"{format_us(time)} measured{_name_calls(kernel)}{moved}", source)
 
 
@@ -303,13 +303,13 @@ def explain_no_assembly(report: Report) -> str | None:
         return f"{why[0].upper()}{why[1:]}."
     languages = {kernel.language for kernel in report.kernels}
     if "triton" in languages:
-        return "The record holds no machine code of these kernels: compile again to keep it."
+        return "The report has no machine code for these kernels. Compile again to keep it."
     if "cpp" in languages or report.request.target in ("cpu", "host", ""):
         return (
-            "This was compiled for the CPU, which has no code of a GPU: compile it with "
-            'target="h100" (%aot_compile -t h100) to see what Triton makes of it for one.'
+            "This was compiled for the CPU. Compile it with "
+            'target="h100" (%aot_compile -t h100) to see the code for a GPU.'
         )
-    return "No kernel of this compilation is generated for a GPU: its work is calls of libraries."
+    return "No GPU kernel was generated: all work is in library calls."
 
 
 _NOTHING = Resources("", "", "", 0, 0)

@@ -17,16 +17,16 @@ from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.report_messages import Note
 
 _NOTHING = (
-    "The kernels were compiled for one target only. `wb.matrix` compiles each of them for several "
-    "GPUs, none of which has to be here."
+    "The kernels were compiled for one target only. `wb.matrix` compiles them for several GPUs; "
+    "none is needed here."
 )
 _OF_A_CPU = (
-    "No kernel was generated for a GPU. `wb.matrix` with the function and its inputs compiles it "
-    "for several GPUs, none of which has to be here."
+    "No GPU kernel was generated. `wb.matrix` with the function and its inputs compiles it for "
+    "several GPUs; none is needed here."
 )
 _OF_YOUR_KERNEL = (
-    "The kernel was compiled for one target only. `k.matrix([…])` compiles it for several GPUs, "
-    "none of which has to be here."
+    "The kernel was compiled for one target only. `k.matrix([…])` compiles it for several GPUs; "
+    "none is needed here."
 )
 
 
@@ -47,7 +47,7 @@ def _empty(report: Report) -> Note | None:
     if len(report.matrix):
         return None
     if not len(report.kernels):
-        return missing(report, "kernels", "No GPUs to compare.", "There is no kernel to compare.")
+        return missing(report, "kernels", "No GPUs to compare.", "No kernels to compare.")
     has_any = any(kernel.language == "triton" for kernel in report.kernels)
     text = _NOTHING if has_any else _OF_A_CPU
     if report.request.kind == OWN_KERNEL:

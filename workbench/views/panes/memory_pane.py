@@ -7,15 +7,15 @@ from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 
 _NO_BACKWARD = (
-    "It has no backward, for which the forward would keep anything: compile a training step with "
-    "`grad=True` to see what a memory budget changes."
+    "It has no backward pass, so no activations are saved. Compile a training step with "
+    "`grad=True` to see the effect of a memory budget."
 )
 
 
 def document(report: Report, context: ViewContext) -> Content:
     """Nothing at rest, but why there is nothing to count where that is seen at once."""
     why = explain_unknown_memory(report)
-    empty = None if why is None else missing(report, "wrappers", "No memory is known.", why)
+    empty = None if why is None else missing(report, "wrappers", "Memory is unknown.", why)
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
     has_backward = any(wrapper.is_backward for wrapper in report.wrappers)
     why_not = {} if has_backward else dict.fromkeys(("budgets", "budget"), _NO_BACKWARD)

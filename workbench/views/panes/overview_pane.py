@@ -173,12 +173,12 @@ def _traffic(report: Report) -> wire.Figure:
     if traffic is None:
         return _kernels_traffic(report)
     if len(report.nodes) > _QUICK:
-        note = "after fusion (estimate); what it was before is counted in Fusion"
+        note = "after fusion (estimate); Fusion counts it before"
         return _figure("DRAM traffic", format_bytes(traffic.after), note, "fusion")
     before = list_before_fusion(report)[0]
     change = format_percent(traffic.after - before.bytes, before.bytes)
     value = f"{format_bytes(before.bytes)} → {format_bytes(traffic.after)}"
-    return _figure("DRAM traffic", value, f"{change} against {before.words} (estimate)", "fusion")
+    return _figure("DRAM traffic", value, f"{change} vs. {before.words} (estimate)", "fusion")
 
 
 def _kernels_traffic(report: Report) -> wire.Figure:
@@ -215,11 +215,11 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
     if saved is not None:
         return _figure("Artifact", format_bytes(saved[1]), guards, "artifact")
     if report.request.kind in ("trace", KERNEL_LOG):
-        return _figure("Artifact", "none", "a log only tells", "artifact")
+        return _figure("Artifact", "none", "only a log", "artifact")
     if report.request.kind == OWN_KERNEL:
-        return _figure("Artifact", "none", "a kernel by itself", "artifact")
+        return _figure("Artifact", "none", "only a kernel", "artifact")
     if len(report.breaks):
-        return _figure("Artifact", "none", "needs one graph without a break", "artifact")
+        return _figure("Artifact", "none", "needs one graph without breaks", "artifact")
     if not report.outcome.ok:
         return _figure("Artifact", "none", f"the compilation {report.outcome.clause}", "artifact")
     return _figure("Artifact", "not saved", guards, "artifact")
@@ -241,7 +241,7 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
     summary = summarize_cuda_graphs(report)
     if summary is not None:
         why = "; ".join(list_cuda_graph_reasons(report))
-        text = f"{why[0].upper()}{why[1:]}." if why else "That is done when it first runs."
+        text = f"{why[0].upper()}{why[1:]}." if why else "Recording happens at the first run."
         note: wire.Note = {"title": f"CUDA graphs: {summary}.", "text": text, "tone": "plain"}
         notes.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
     return notes
@@ -349,16 +349,17 @@ def _figures(tried: Tried) -> Iterator[tuple[str, str, str]]:
     if before.bytes is not None and after.bytes is not None:
         yield "Traffic, counted", format_bytes(before.bytes), format_bytes(after.bytes)
     if before.bound_us is not None and after.bound_us is not None:
-        yield "Bound, by the roofline", format_us(before.bound_us), format_us(after.bound_us)
+        yield "Bound (roofline)", format_us(before.bound_us), format_us(after.bound_us)
     if tried.streams is not None:
         old, new = tried.streams.before, tried.streams.after
         words = f"Call with collectives, modelled: {name_stream_verdict(tried.streams)}"
         yield words, format_us(old.whole_us), format_us(new.whole_us)
-        yield "Kernels wait for it, modelled", format_us(old.exposed_us), format_us(new.exposed_us)
+        was, now = format_us(old.exposed_us), format_us(new.exposed_us)
+        yield "Exposed communication, modelled", was, now
     if tried.times is not None and len(tried.times):
         first, second = tried.times.before_us, tried.times.after_us
-        yield "Call, shortest of the pairs", format_us(min(first)), format_us(min(second))
-        yield "Call, median of the pairs", format_us(median(first)), format_us(median(second))
+        yield "Call, minimum", format_us(min(first)), format_us(min(second))
+        yield "Call, median", format_us(median(first)), format_us(median(second))
 
 
 _GLOBAL = re.compile(r"\b[GL]\['(\w+)'\]")  # how Dynamo names what a function reads

@@ -126,7 +126,7 @@ def tell_cost(report: Report) -> str:
     """How long what is shown took to compile, as a measure of another; empty where not known."""
     seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     took = number_text(seconds or 0.0, "seconds")
-    return f" What is shown took {took} to compile." if seconds else ""
+    return f" The compilation shown here took {took}." if seconds else ""
 
 
 _FORWARD, _BACKWARD = "fw_compiler", "bw_compiler"

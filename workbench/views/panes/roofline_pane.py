@@ -19,19 +19,15 @@ from workbench.views.wire.report_messages import Note
 ON_THE_ROOF, ABOVE_IT = 0.9, 1.1
 """Between these parts of the roof, nothing is left to gain in a kernel but to do less work."""
 _UNMEASURED = (
-    "Nothing was measured, and a CPU has no data sheet of its rates: a profile measures the "
-    "kernels and both rates here."
+    "Nothing was measured, and the peak rates of this CPU are unknown. A profile measures the "
+    "kernels and both rates."
 )
 _NO_RATES = (
-    "The kernels were measured, but not the rates of this CPU, which has no data sheet of them: a "
-    "new profile measures both."
+    "The kernels were measured, but not the peak rates of this CPU. A new profile measures both."
 )
-_ELSEWHERE = (
-    " Compiled for a GPU, which does not have to be here, every kernel has an estimate of its "
-    "least time."
-)
+_ELSEWHERE = " For a GPU target (none is needed here), every kernel has an estimated roofline time."
 _BY_SHEET = "rates of the GPU's data sheet"
-_BY_PROFILE = "rates measured by the profile: a triad, a product of float32 matrices"
+_BY_PROFILE = "rates measured by the profile (triad, float32 GEMM)"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -46,7 +42,7 @@ def document(report: Report, context: ViewContext) -> Content:
 def _empty(report: Report) -> Note:
     """Why no kernel lies under a roof."""
     if not len(report.kernels):
-        return missing(report, "kernels", "No roofline.", "There is no kernel to place under it.")
+        return missing(report, "kernels", "No roofline.", "There are no kernels.")
     is_timed = any(kernel.time_us is not None for kernel in report.kernels)
     text = (_NO_RATES if is_timed else _UNMEASURED) + _ELSEWHERE
     return missing(report, "roofline", "No roofline.", text + tell_cost(report))
@@ -92,30 +88,28 @@ def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
     reached = 1.0 if most["of_roof"] is None else most["of_roof"]
     bound = f", bound by {most['bound']}" if most["bound"] and reached >= FAR_BELOW else ""
     timed = [point for point in points if point["of_roof"] is not None]
-    time = "the time" if timed else "the least time"
+    time = "the time" if timed else "the roofline time"
     like = plural(len(own) - 1, "identical kernel")
     who = f"{first} takes" if len(own) == 1 else f"{first} and {like} take"
     text = f"{who} {format_percent(share, 1)} of {time}{bound}"
     if not timed:
-        return f"{text}. No time is measured: every point is an estimate and sits on the roof."
+        return f"{text}. No times were measured: every point is an estimate on the roofline."
     if most["of_roof"] is not None and len(own) == 1:
-        text += f", at {format_percent(most['of_roof'], 1)} of its roof"
+        text += f", at {format_percent(most['of_roof'], 1)} of the roofline"
     parts = [point["of_roof"] or 0.0 for point in timed]
     on = sum(ON_THE_ROOF <= part <= ABOVE_IT for part in parts)
     above = sum(part > ABOVE_IT for part in parts)
     whole = plural(len(timed), "kernel")
     if on:
-        words = "sits on its roof" if on == 1 else "sit on their roofs"
-        text += (
-            f". {on} of {whole} {words}: only less work would make {'it' if on == 1 else 'them'}"
-        )
-        text += " faster"
+        is_are, it = ("is", "it") if on == 1 else ("are", "them")
+        text += f". {on} of {whole} {is_are} at the roofline: only less work makes {it} faster"
     if above:
         # a roof is measured too: beside other programs it comes out lower than it is
-        words = "runs above its roof" if above == 1 else "run above their roofs"
-        text += f". {above} of {whole} {words}: the data was in the cache, or the roof is too low"
+        is_are = "is" if above == 1 else "are"
+        text += f". {above} of {whole} {is_are} above the roofline: "
+        text += "the data was cached, or the roofline is too low"
     if not on and not above:
-        text += f". No kernel of the {len(timed)} that were measured sits on its roof"
+        text += f". No measured kernel (of {len(timed)}) is at the roofline"
     return f"{text}."
 
 

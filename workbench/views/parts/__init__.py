@@ -1,8 +1,8 @@
 """What a view asks for by name: graphs, code, tables, and what is made only then."""
 
 DOORS = {
-    "fusion_part": "The parts `fusion:` and `pairs:`: what runs as one kernel, what does not.",
-    "memory_part": "The parts `memory:` and `budgets:`: live bytes, memory budgets of a step.",
-    "report_parts": "Every part of a report, built when it is asked for.",
+    "fusion_part": "The parts `fusion:` and `pairs:`, with fused and unfused kernels.",
+    "memory_part": "The parts `memory:` and `budgets:`, with live bytes and memory budgets.",
+    "report_parts": "Every part of a report, built on request.",
 }
 """What other rooms import of this one."""

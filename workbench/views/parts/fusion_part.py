@@ -28,7 +28,7 @@ _MOST = 3000
 _NAMED = 5  # operators of a kernel that its sentence names
 _IN_PAIR = 2
 _TAKES = re.compile(r"takes \S+ from (.+?), and")
-_BETWEEN = "something else stands between"
+_BETWEEN = "another operation runs in between"
 _SILENT = "no reason given"
 _NOT_COMMON = "no element in common"
 _OTHER_ELEMENTS = "they share data, but not the same elements in the same order"
@@ -38,12 +38,12 @@ _MISMATCH = re.compile(
 _PLAIN: Mapping[str, str] = {
     "another node lies between": _BETWEEN,
     "no shared data": _NOT_COMMON,
-    "memory deps did not match": "they go over memory in different orders",
+    "memory deps did not match": "they access memory in different orders",
     "the backend gives no reason": _SILENT,
 }
 """Reasons as the frame `not_fused` has them, in plainer words."""
 _OF_LOOPS: Mapping[str, str] = {
-    _BETWEEN: "one needs what other operations make of the other",
+    _BETWEEN: "an operation in between needs one and feeds the other",
 }
 """Reasons that two loops of one kernel have in other words."""
 
@@ -104,7 +104,7 @@ def _unsaved(before: int | None, after: int | None) -> str:
     if not after:
         return ""
     if before is None:
-        return "not known"
+        return "unknown"
     return "moves more" if after > before * (1 + _NOTHING) else ""
 
 
@@ -115,9 +115,9 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     words = words or f"`{list_kernel_ops(kernel)}`"
     is_one = len(name.words) < 2
     if kernel.is_fallback:
-        return f"{words} {'is' if is_one else 'are'} eager's operator: Inductor has no code for it"
+        return f"{words} {'falls' if is_one else 'fall'} back to eager: Inductor has no lowering"
     if kernel.is_collective:
-        return f"`{list_kernel_ops(kernel)}`: between ranks"
+        return f"`{list_kernel_ops(kernel)}`: a collective"
     if kernel.is_library:
         return f"{words}: a library call"
     if not name.words and name.laid:
@@ -142,9 +142,9 @@ def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[Ker
     after = sum(step["after"] or 0 for step in steps) + sum(row.bytes_fused for row in others)
     joined = sum((step["saved"] or 0) > 0 for step in steps)
     called = sum(not kernel.is_generated for kernel in report.kernels)
-    text = "Fusion saves no traffic that the record tells of."
+    text = "The report shows no traffic saved by fusion."
     if joined:
-        text = f"Fusion saves next to nothing of {format_bytes(before)} a call (estimate)."
+        text = f"Fusion saves almost none of {format_bytes(before)} a call (estimate)."
     if joined and before - after > before * _NOTHING:
         share = format_percent(before - after, before)
         saved, whole = format_bytes(before - after), format_bytes(before)
@@ -154,13 +154,13 @@ def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[Ker
         )
         if gone > before - after:
             text += (
-                f" Operators that need no kernel any more save {format_bytes(gone)}; what became "
-                f"of the others moves {format_bytes(gone - before + after)} more than they would."
+                f" Operators that no longer need a kernel save {format_bytes(gone)}; the others "
+                f"move {format_bytes(gone - before + after)} more than in eager."
             )
         elif gone > before * _NOTHING:
-            text += f" {format_bytes(gone)} of that is of operators that need no kernel any more."
+            text += f" {format_bytes(gone)} of that comes from operators that need no kernel."
     if called:
-        verb = "takes and gives whole tensors" if called == 1 else "take and give whole tensors"
+        verb = "reads and writes whole tensors" if called == 1 else "read and write whole tensors"
         text += f" {plural(called, 'library call')} {verb}: nothing is fused into "
         text += "it." if called == 1 else "them."
     return text
@@ -231,7 +231,7 @@ def _explain_loops(kernels: tuple[str | None, str | None], reason: str) -> str |
     a, b = kernels
     if a is None or a != b:
         return None
-    return f"Both run in {a}, as two loops one after the other: {reason}."
+    return f"Both run in {a}, as two consecutive loops: {reason}."
 
 
 def _name_pair(

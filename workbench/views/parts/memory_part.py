@@ -47,7 +47,7 @@ _MARKS: Mapping[Kind, str] = {
 }
 """The colours of kinds; what the caller holds is grey."""
 _HOW: Mapping[str, str] = {
-    "in place": "is written in place of",
+    "in place": "overwrites",
     "reuse": "reuses the memory of",
     "view": "is a view of",
 }
@@ -143,7 +143,8 @@ def _fewer(shares: Sequence[ModuleShare]) -> Iterator[ModuleShare]:
 def _eager(usage: Memory) -> tuple[int, str] | None:
     """The peak without a compiler, where it was counted."""
     row = next((row for row in usage.rows("memory_peaks") if row.scope == "eager"), None)
-    return None if row is None else (row.bytes, f"not in it: {row.missing}" if row.missing else "")
+    why = f"not included: {row.missing}" if row is not None and row.missing else ""
+    return None if row is None else (row.bytes, why)
 
 
 def _same(rows: Iterable[Allocation]) -> dict[str, tuple[str, str | None]]:
@@ -210,8 +211,8 @@ def _storage(
 
 _OPERATORS = 3  # that are named of a line
 _NONE = (
-    "{} has no other memory budgets in its record: ask `compiled.checkpoint()` for them while the "
-    "compilation is alive."
+    "The report of {} has no other memory budgets. `compiled.checkpoint()` lists them while the "
+    "compilation is live."
 )
 
 

@@ -77,7 +77,7 @@ class Parts:
         kind, _, rest = name.partition(":")
         build = self._builders.get(kind)
         if build is None:
-            raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
+            raise UsageError(f"Unknown part {name!r}. The parts are {_FORMS}.")
         return build(rest)
 
     @cached_property
@@ -113,7 +113,7 @@ _TEXTS = ("sources", "graphs", "kernels", "wrappers")  # `text` names one that o
 def build_table_part(report: Report, name: str) -> TablePart:
     """Build the part; raises `UsageError` for a name that is no table."""
     if name not in TABLES:
-        raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(sorted(TABLES))}.")
+        raise UsageError(f"Unknown table {name!r}. Choose one of: {', '.join(sorted(TABLES))}.")
     table = getattr(report, name)
     first = [column for column in FIRST_COLUMNS.get(name, ()) if column in table.columns]
     hidden = ["text"] if name in _TEXTS else []
@@ -157,11 +157,11 @@ class Stages:
         """A row and its text; raises `UsageError` when there is none."""
         row = self._rows.get(name)
         if row is None:
-            raise UsageError(f"There is no code {name!r}; report.frame('assembly') lists it all.")
+            raise UsageError(f"Unknown code {name!r}; report.frame('assembly') lists all code.")
         text = find_text(self._report.texts, row.text)
         if text is None:
             why = row.note or "it was not kept in the report"
-            raise UsageError(f"There is no {row.stage.upper()} of {row.config}: {why}.")
+            raise UsageError(f"{row.config} has no {row.stage.upper()}: {why}.")
         return row, text
 
 
@@ -172,7 +172,7 @@ def compare_part(stages: Stages, name: str) -> ComparePart:
     words = words if is_loose else [*words, last]
     if len(words) != _PIECES:
         raise UsageError(
-            f"There is no comparison {name!r}: name two configurations and a stage, such as "
+            f"Unknown comparison {name!r}: name two configurations and a stage, such as "
             "compare:k0:c0:k0:c1:sass."
         )
     stage = words[4]
@@ -209,13 +209,13 @@ class Codes:
         kernel = self._kernels.get(id)
         if kernel is None:
             known = f"k0 to k{len(self._kernels) - 1}" if self._kernels else "none"
-            raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
+            raise UsageError(f"Unknown kernel {id!r}; the report has {known}.")
         text = find_text(self._report.texts, kernel.text)
         if text is None:
             why = "it was not kept in the report"
             if kernel.language == "extern":
-                why = f"{kernel.name} is a call of a library"
-            raise UsageError(f"There is no source of {id}: {why}.")
+                why = f"{kernel.name} is a library call"
+            raise UsageError(f"{id} has no source: {why}.")
         nodes: list[list[str]] = [[] for _ in text.split("\n")]
         for row in self._lines.get(id, ()):
             if 0 < row.line <= len(nodes):
@@ -228,10 +228,10 @@ def build_bytecode_part(report: Report, id: str) -> BytecodePart:
     row = next((row for row in report.bytecode if row.id == id), None)
     if row is None:
         known = ", ".join(report.bytecode.columns.get("id", ())) or "none"
-        raise UsageError(f"There is no bytecode {id!r}; the report has {known}.")
+        raise UsageError(f"Unknown bytecode {id!r}; the report has {known}.")
     text = find_text(report.texts, row.text)
     if text is None:
-        raise UsageError(f"The report keeps no text of the bytecode {id}.")
+        raise UsageError(f"The report has no text for the bytecode {id}.")
     source = find_text(report.texts, row.source_text)
     note = row.why_no_source if source is None else None
     return {"kind": "bytecode", "id": id, "text": text, "source": source, "note": note}
@@ -242,7 +242,7 @@ def build_wrapper_part(report: Report, id: str) -> WrapperPart:
     wrapper = next((wrapper for wrapper in report.wrappers if wrapper.id == id), None)
     if wrapper is None:
         known = ", ".join(report.wrappers.columns.get("id", ())) or "none"
-        raise UsageError(f"There is no wrapper {id!r}; the report has {known}.")
+        raise UsageError(f"Unknown wrapper {id!r}; the report has {known}.")
     text = find_text(report.texts, wrapper.text)
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
@@ -315,7 +315,7 @@ class GraphParts:
         """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
         if id.partition(".")[0] not in self._compilations:
             known = ", ".join(self._compilations) or "none"
-            raise UsageError(f"There is no graph {id!r}; the report has {known}.")
+            raise UsageError(f"Unknown graph {id!r}; the report has {known}.")
         with no_collection():
             return self._part(id)
 
@@ -557,7 +557,7 @@ def build_apart_part(report: Report, pair: str) -> wire.ApartPart:
     """
     a, mark, b = pair.partition("|")
     if pair and not (a and mark and b):
-        raise UsageError(f"Why apart takes two ids, as in 'apart:k0|k1': {pair!r} is not that.")
+        raise UsageError(f"'apart' needs two ids, as in 'apart:k0|k1'; got {pair!r}.")
     answers = [explain_apart(report, a, b)] if pair else list_neighbours(report, _MOST)
     changes = [change for change in opportunities(report) if change.rule in _JOINING]
     return {"kind": "apart", "answers": [_answer(answer, changes) for answer in answers]}
@@ -639,7 +639,7 @@ def _find_steps(report: Report, id: str) -> tuple[str, tuple[PassStep, ...]]:
     steps = report.graph_steps.get(base, ())
     count = int(number) if number.isdecimal() else 0
     if base not in report.node_rows or (dot and not 0 < count <= len(steps)):
-        raise UsageError(f"There is no graph {id!r} that a pass left.")
+        raise UsageError(f"No pass left a graph {id!r}.")
     return base, steps[:count]
 
 

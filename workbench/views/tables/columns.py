@@ -47,7 +47,7 @@ def _figure(name: str, least: int, **more: Any) -> Column:
 KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
-_ESTIMATED_CHOICES = {("choices", "time"): "Time (est.)", ("choices", "bar"): "By a model"}
+_ESTIMATED_CHOICES = {("choices", "time"): "Time (est.)", ("choices", "bar"): "Modelled"}
 
 _OWN: Mapping[str, Sequence[Column]] = {
     "costs": add_numbers(
@@ -67,7 +67,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         _SIDE,
         Column("Your lines", "places", "code", "minmax(88px, 0.8fr)", is_wide=True),
         Column("Before", "before", "B", "76px"),
-        Column("Alone", "alone", "B", "76px", is_wide=True),
+        Column("Unfused", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
         Column("Saved", "saved", "share", "84px"),
         Column("Measured", "time_us", "us", "76px", is_optional=True),
@@ -99,7 +99,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         Column("Bytes", "bytes", "B", "76px"),
         Column("Line", "place", width="minmax(126px, 0.8fr)", look="end"),
         Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
-        Column("From birth to death", "lives", width="minmax(136px, 1.6fr)", field="start"),
+        Column("Lifetime", "lives", width="minmax(136px, 1.6fr)", field="start"),
         Column("Lowers peak", "lowers", "B", "96px"),
     ),
     "recompiles": (
@@ -178,7 +178,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         Column("Does", "kind", width="52px", look="mut"),
         Column("Width", "vector_bytes", "B", "56px"),
         Column("Sectors", "sectors", "amount", "58px"),
-        Column("Least", "least_sectors", "amount", "52px"),
+        Column("Ideal", "least_sectors", "amount", "52px"),
         Column("Used", "used", "share", "52px"),
         Column("Used, L1", "used_l1", "share", "64px"),
         Column("What", "said", width="minmax(120px, 1.6fr)", full="said"),
@@ -213,7 +213,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         Column("Shape", "shape", "code", "minmax(90px, 1.2fr)"),
     ),
     "leaves": (
-        Column("Way", "way", width="minmax(110px, 1fr)"),
+        Column("Start-up mode", "way", width="minmax(110px, 1fr)"),
         Column("Output", "leaf", "code", "minmax(90px, 1fr)"),
         Column(
             "Difference",
@@ -227,13 +227,13 @@ _OWN: Mapping[str, Sequence[Column]] = {
         ),
     ),
     "ways": (
-        Column("Way", "way", width="minmax(124px, 1.3fr)", field="title"),
+        Column("Start-up mode", "way", width="minmax(124px, 1.3fr)", field="title"),
         number_of(RoundTripWay, "imports_s", "58px", "imports", is_wide=True),
         number_of(RoundTripWay, "load_s", "58px", "load"),
         number_of(RoundTripWay, "first_call_s", "70px", "call"),
         number_of(RoundTripWay, "first_result_s", "84px", "result"),
         Column(
-            "Its parts",
+            "Parts",
             "bar",
             "s",
             "minmax(80px, 1.2fr)",
@@ -342,9 +342,9 @@ FIRST_COLUMNS = {
 ORDER_COLUMNS = (
     Column("Group", "group"),
     Column("Rank", "rank", "number"),
-    Column("Against", "other", "number"),
-    Column("Alike", "collectives", "number"),
-    Column("Starts then", "here", "code"),
-    Column("The other starts", "there", "code"),
+    Column("Other rank", "other", "number"),
+    Column("Matching", "collectives", "number"),
+    Column("Launches next", "here", "code"),
+    Column("Other launches", "there", "code"),
 )
 """Collectives that two ranks start otherwise."""

@@ -116,13 +116,13 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
         return _typed(shown, DERIVED[name].row_type)
     if name in report.extra.get(UNKNOWN, {}):
         raise UsageError(
-            f"The record has a table {name!r}, but nothing that is installed here reads it. It is "
-            "kept when the record is saved again."
+            f"No installed package reads the table {name!r} of this report. Saving the report "
+            "keeps it."
         )
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))
         raise UsageError(
-            f"There is no table {name!r}. Take one of: {known}.{suggest(name, (*TABLES, *DERIVED))}"
+            f"Unknown table {name!r}. Choose one of: {known}.{suggest(name, (*TABLES, *DERIVED))}"
         )
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]

@@ -2,6 +2,6 @@
 
 DOORS = {
     "config_map": "A heat map of configurations: its axes and cells.",
-    "ranked_answer": "What ranked configurations answer: a table, a heat map, a page, a summary.",
+    "ranked_answer": "Ranked configurations as a table, a heat map, a page and a summary.",
 }
 """What other rooms import of this one."""

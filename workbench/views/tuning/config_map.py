@@ -29,7 +29,7 @@ def lay_out_map(title: str, cells: Cells, corner: str, labels: Mapping[str, str]
             HeatRow(label or "–", tuple(cells.get((choice, *at), absent) for at in columns))
             for choice, label in labels.items()
         ),
-        caption="best on top; stronger colour: further from the best; compiled, not run",
+        caption="best on top; stronger colours are further from the best (compiled, not run)",
         corner=corner,
     )
 

@@ -34,11 +34,11 @@ _COLUMNS = (
         Column(_NUMBERS[name].title, name, exact(_NUMBERS[name].unit))
         for name in dict.fromkeys((*_FIRST, *_NUMBERS))
     ),
-    Column("Remark", "remark"),
+    Column("Note", "remark"),
 )
 MODEL = (
-    "Compiled for the GPU and ranked by a model: nothing was run. Time the first few on the device "
-    "before you rely on the order."
+    "Compiled for the GPU and ranked by a model; nothing was run. Time the top few on the device "
+    "before relying on the order."
 )
 _OF_USER = "triton_heuristics.user_autotune("  # how Inductor wraps a kernel that it did not write
 _SIGNS = (
@@ -54,7 +54,7 @@ def _say_equal(ranked: RankedConfigs) -> str:
     equal = sum(time < min(times) * 1.005 for time in times)
     if equal < 2:
         return ""
-    return f" The model gives the first {equal} the same time: their order says nothing."
+    return f" The model gives the top {equal} the same time, so their order is arbitrary."
 
 
 def _say_unchecked(ranked: RankedConfigs) -> str:
@@ -62,7 +62,7 @@ def _say_unchecked(ranked: RankedConfigs) -> str:
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
     if _OF_USER not in ranked.report.texts.get(kernel.text or "", ""):
         return ""
-    return " You wrote this kernel: whether it gives the same with other blocks is not checked."
+    return " Results of this hand-written kernel with other block sizes were not checked."
 
 
 def frame(ranked: RankedConfigs) -> pandas.DataFrame:
@@ -77,7 +77,7 @@ def plot(ranked: RankedConfigs) -> Figure:
     if not any(row.rank for row in ranked.rows):
         raise UsageError(
             f"Nothing to draw: no configuration of {ranked.kernel} can be compiled and launched on "
-            f"{ranked.target}. .frame() says why."
+            f"{ranked.target}. .frame() has the reasons."
         )
     return draw_heat_map(heat_map(ranked))
 
@@ -92,7 +92,7 @@ def heat_map(ranked: RankedConfigs) -> HeatMap:
     """All configurations, with a sign of what is against those that are discarded."""
     rows = ranked.rows
     best = min((row.model_us for row in rows if row.model_us), default=0.0)
-    what = "time by a model" if best else "occupancy"
+    what = "modelled time" if best else "occupancy"
     return lay_out_map(
         f"{ranked.kernel} on {ranked.target}: {what} (estimate)",
         {(row.choice, row.warps, row.stages): _cell(row, best) for row in rows},
@@ -127,7 +127,7 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
     yield f"{format_us(row.model_us):>8}"
     if row.placed_us is not None:
-        yield f"{format_us(row.placed_us):>8} by what won, too"
+        yield f"{format_us(row.placed_us):>8} with the prior"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
     yield f"{ABSENT if row.occupancy is None else format_percent(row.occupancy, 1):>5}"
     yield row.rejection or ""

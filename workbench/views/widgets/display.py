@@ -67,7 +67,7 @@ class Shown(LiveOnly):
     output that holds a widget, whatever else is in it.
     """
 
-    instead = "Write its report with .report.save(path), and show that where it is needed."
+    instead = "Save its report with .report.save(path), and show that file."
 
     report: Report
     context: ViewContext = field(default_factory=ViewContext)
@@ -166,8 +166,8 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     report = x if isinstance(x, Report) else getattr(x, "report", None)
     if not isinstance(report, Report):
         raise UsageError(
-            f"{type(x).__name__} cannot be shown: it is no report and has none in .report. "
-            "Pass what aot_compile, explain, load or inspect returned."
+            f"{type(x).__name__} cannot be shown: it is not a report and has no .report. "
+            "Pass the result of aot_compile, explain, load or inspect."
         )
     check, sandbox = find_live_guards(x)
     name = "k" if report.request.kind == OWN_KERNEL else "compiled"

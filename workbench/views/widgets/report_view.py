@@ -114,7 +114,7 @@ class View(RequestWidget):
         if ask == "document":
             return None if self._report is None else document(self._report, self._context)
         if self._report is None:
-            raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
+            raise UsageError(f"{ask!r} is not available until the compilation ends.")
         if ask == "guard-check":
             return self._guards(question)
         if ask in list_actions():
@@ -129,7 +129,7 @@ class View(RequestWidget):
     def report(self) -> Report:
         """The report that is shown; raises `UsageError` while it is being made."""
         if self._report is None:
-            raise UsageError("There is no report yet: the compilation has not ended.")
+            raise UsageError("The report is not available until the compilation ends.")
         return self._report
 
     def find_opportunity(self, id: str) -> Opportunity:
@@ -151,16 +151,16 @@ class View(RequestWidget):
             return
         if self._cancel is None:
             raise UsageError(
-                "This compilation cannot be cancelled from here: interrupt the kernel instead."
+                "This compilation cannot be cancelled here. Interrupt the kernel instead."
             )
         self._cancel()
 
     def _guards(self, question: GuardQuestion | None) -> GuardCheck:
         if self._check_guards is None:
             raise UsageError(
-                "The guards are not alive here: show what aot_compile or load returned, not its "
+                "This view has no live guards. Show the result of aot_compile or load, not its "
                 "report."
             )
         if question is None:
-            raise UsageError("A guard check needs the inputs to try: send them as the question.")
+            raise UsageError("A guard check needs inputs to try: send them with the request.")
         return self._check_guards(question)

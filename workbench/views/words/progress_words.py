@@ -14,7 +14,7 @@ from workbench.views.wire.report_messages import Progress, StepState
 _READING: Final = "Reading your code"
 _TRACING: Final = "Tracing the operators"
 _PREPARING: Final = "preparing the graph"
-_CACHE: Final = "looking into the cache"
+_CACHE: Final = "checking the cache"
 _FUSING: Final = "choosing what to fuse"
 _WRITING: Final = "writing kernels"
 _COMPILING: Final = "compiling"
@@ -25,10 +25,10 @@ _WORDS: Mapping[str, str] = {
     "bytecode_tracing": _READING,
     "create_aot_dispatcher_function": _TRACING,
     "aot_collect_metadata": _TRACING,
-    "aot_trace_joint_graph": "Tracing the backward",
+    "aot_trace_joint_graph": "Tracing the backward pass",
     "_recursive_pre_grad_passes": "Simplifying the graph",
     "_recursive_joint_graph_passes": "Simplifying the graph",
-    "min_cut_rematerialization_partition": "Choosing what the forward keeps for the backward",
+    "min_cut_rematerialization_partition": "Choosing activations to save",
     "inductor_compile": _PREPARING,
     "_recursive_post_grad_passes": _PREPARING,
     "inductor_codecache_torch_key": _CACHE,
@@ -42,33 +42,33 @@ _WORDS: Mapping[str, str] = {
 """By torch's name of a phase; those that begin in lower case are of one pass."""
 _PLAIN: Mapping[str, str] = {
     "_compile.compile_inner": _READING,
-    "additional_fake_tensor_prop": "working out shapes",
-    "build_guards": "writing the guards",
+    "additional_fake_tensor_prop": "propagating shapes",
+    "build_guards": "building the guards",
     "code_gen": _WRITING,
     "codegen_and_compile": _PREPARING,
     "compile_file": "compiling C++",
     "FxGraphCache.load": _CACHE,
-    "TritonBundler.collect": "collecting what Triton compiled",
+    "TritonBundler.collect": "bundling Triton's binaries",
     "gc": "collecting garbage",
-    "pgo.dynamic_whitelist": "looking up sizes that changed before",
+    "pgo.dynamic_whitelist": "looking up sizes that changed earlier",
     "FxGraphHasher": _CACHE,
     "GraphLowering.codegen": _WRITING,
-    "insert_deferred_runtime_asserts": "writing checks of sizes",
-    "PythonWrapperCodegen.generate": "writing the program around the kernels",
+    "insert_deferred_runtime_asserts": "inserting size checks",
+    "PythonWrapperCodegen.generate": "writing the wrapper",
     "Scheduler.fused_nodes": _FUSING,
 }
 """Of phases that are too short to be told as they run."""
 _AROUND: Mapping[str, str] = {
     "compile": "the whole compilation",
-    "dynamo": "one function, from its code to a program",
-    "entire_frame_compile": "one function, read and compiled",
-    "fullgraph_capture": "reading all of it as one graph",
+    "dynamo": "Dynamo, one function",
+    "entire_frame_compile": "tracing and compiling one function",
+    "fullgraph_capture": "tracing one full graph",
     "backend_compile": "the backend",
-    "create_aot_dispatcher_function": "from operators to code",
-    "compile_fx.<locals>.fw_compiler_base": "compiling the forward",
-    "compile_fx.<locals>.bw_compiler": "compiling the backward",
+    "create_aot_dispatcher_function": "AOTAutograd and the backend",
+    "compile_fx.<locals>.fw_compiler_base": "compiling the forward pass",
+    "compile_fx.<locals>.bw_compiler": "compiling the backward pass",
     "inductor_compile": "Inductor",
-    "fx_codegen_and_compile": "Inductor, behind its cache",
+    "fx_codegen_and_compile": "Inductor, after a cache miss",
     "GraphLowering.compile_to_fn": "writing and compiling",
 }
 """Phases that are told by what lies inside of them."""
@@ -93,7 +93,7 @@ def describe_phase(name: str) -> str:
     if name.startswith("build: "):
         return "building one kernel"
     if name.startswith("pass."):
-        return f"a pass over the graph: {name.rpartition('.')[2].replace('_', ' ')}"
+        return f"graph pass: {name.rpartition('.')[2].replace('_', ' ')}"
     if name.startswith(_ATTEMPT):  # it starts again where a break was found
         return f"{_READING[0].lower()}{_READING[1:]}"
     words = (_WORDS.get(name) or _PLAIN.get(name, "")).rstrip("…")
@@ -134,7 +134,7 @@ def name_own_work(name: str, compiler: str | None) -> str:
         return f"waiting for {compiler}"
     if name.startswith(_ONE_KERNEL):
         return "compiling the kernels"
-    return "work that no phase tells of" if name in _AROUND else describe_phase(name)
+    return "other work" if name in _AROUND else describe_phase(name)
 
 
 def find_longest_work(report: Report) -> tuple[str, float]:

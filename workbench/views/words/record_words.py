@@ -24,18 +24,18 @@ COST_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether
 }
 _SHARES: Mapping[CostKind, str] = {
     "time": "its share of their measured time",
-    "bound": "its share of their least time (estimate)",
+    "bound": "its share of their roofline time (estimate)",
     "bytes": "bytes that they move for it (estimate)",
-    "memory": "bytes that it makes and that live at the peak (counted)",
+    "memory": "its bytes that are live at the peak (counted)",
 }
 _REMEDIES = (  # a piece of torch's reason, what to do about it
-    ("on a GPU", "Only a GPU replays CUDA graphs: what runs on the CPU is never recorded."),
-    ("cpu device", "Only a GPU replays CUDA graphs: what runs on the CPU is never recorded."),
+    ("on a GPU", "CUDA graphs need a GPU; CPU code is never recorded."),
+    ("cpu device", "CUDA graphs need a GPU; CPU code is never recorded."),
     ("cpu ops", "Keep the data on the GPU until the end of the call."),
     ("DeviceCopy ops", "Keep the data on the GPU until the end of the call."),
     ("unbacked binding ops", "A size depends on the data: `torch.where` keeps the sizes fixed."),
     ("Conditional ops", "Compute both sides and choose with `torch.where`."),
-    ("CUDAGraph-unsafe custom ops", "An operator is marked unsafe to record; is the mark needed?"),
+    ("CUDAGraph-unsafe custom ops", "Check whether the operator has to be marked unsafe."),
     ("mutated inputs", "Make it a buffer of a module, or return the new value."),
     ("each combination of sizes", "Use a few fixed sizes and pad to them."),
 )
@@ -114,7 +114,7 @@ def describe_absent_parts(report: Report) -> list[tuple[str, str]]:
     unknown = report.extra.get(UNKNOWN, {})
     return [
         *((part.name, part.reason or "no reason recorded") for part in absent),
-        *((f"table {name}", "what reads it is not installed") for name in unknown),
+        *((f"table {name}", "the package that reads it is not installed") for name in unknown),
     ]
 
 

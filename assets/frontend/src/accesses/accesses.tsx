@@ -16,7 +16,7 @@ export function ShownAccess({ store }: { store: Store }) {
       <p class="acc-said">
         <code class="mono">{shown.text}</code> <span class="mut">{shown.place}</span>
         <br />
-        {shown.said || "Nothing was found to mend."}
+        {shown.said || "No problems found."}
       </p>
       <Instruction row={shown} />
       <Layout key={shown.id} row={shown} />

@@ -54,7 +54,7 @@ function WayFacts({ way }: { way: TripWay }) {
   ];
   return (
     <>
-      <Head kind="Way of the round trip" title={way.title} />
+      <Head kind="Start-up mode" title={way.title} />
       <p>
         <Tag tone={way.tone}>{way.against}</Tag>
       </p>
@@ -70,8 +70,8 @@ function WayFacts({ way }: { way: TripWay }) {
       )}
       {way.ran && (
         <p class="mut">
-          The first result counts from having torch and the inputs. One run: repeat it before small
-          differences are compared.
+          The first result counts from after torch and the inputs are ready. From one run: repeat it
+          before comparing small differences.
         </p>
       )}
     </>

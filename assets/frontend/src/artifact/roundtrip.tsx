@@ -34,7 +34,7 @@ export function RoundTrip({ store }: { store: Store }) {
           <span class="grow" />
           {way.ran && (
             <Segments
-              label="Stretch of time"
+              label="Time span"
               look=""
               of={STRETCHES}
               value={isWhole ? "whole" : "own"}
@@ -54,6 +54,6 @@ const NONE: readonly TripWay[] = [];
 
 /** From where the waterfall counts. */
 const STRETCHES = [
-  ["own", "After import torch", "From having torch and the inputs to the first result"],
-  ["whole", "Whole process", "From the start of the process to the first result"],
+  ["own", "After import torch", "Time to the first result after torch and the inputs are ready"],
+  ["whole", "Whole process", "Time from process start to the first result"],
 ] as const;

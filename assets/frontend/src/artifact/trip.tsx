@@ -50,19 +50,18 @@ export function sharesOf(way: TripWay, ways: readonly TripWay[]): number[] {
 }
 
 const MEANINGS: Record<string, string> = {
-  start: "From the start of the process until Python runs the first line.",
-  torch: "Every process needs it, whatever comes after.",
-  imports:
-    "What this way imports beyond torch itself: parts of torch's compiler, or the workbench.",
-  inputs: "The inputs of the call are read; it belongs to no way.",
-  model: "The module or function is made from its packed form, with its weights.",
-  read: "The file is opened, its frame and manifest are checked, and who vouches for it.",
+  start: "Process start until Python runs the first line.",
+  torch: "Needed by every process.",
+  imports: "Imports besides torch itself: parts of torch's compiler, or the workbench.",
+  inputs: "The inputs of the call are read; not counted for any start-up mode.",
+  model: "The module or function is unpickled, with its weights.",
+  read: "The file is opened, and its frame, manifest and trust are checked.",
   unpack: "Members are copied into a private folder and compared with their hashes.",
-  rebuild: "Objects in the file are made again, and the generated program is run once.",
-  dlopen: "The libraries of the kernels are started.",
-  guards: "The checks that every call makes are built.",
-  load: "Everything that this loader does; torch says no more.",
-  compile: "The call of torch.compile itself: the work comes with the first call.",
+  rebuild: "Objects in the file are rebuilt, and the generated program is run once.",
+  dlopen: "The kernel libraries are loaded.",
+  guards: "The guards of every call are built.",
+  load: "All the work of this loader; torch gives no details.",
+  compile: "torch.compile itself; the work comes with the first call.",
   first_call: "The first call up to its result.",
 };
 
@@ -133,13 +132,7 @@ function press(event: KeyboardEvent, store: Store, bars: readonly Bar[], current
 export function WaysTable({ store, ways }: { store: Store; ways: readonly TripWay[] }) {
   const cells = useMemo(() => cellsOf(ways), [ways]);
   return (
-    <RecordTable
-      store={store}
-      label="Ways of the round trip"
-      table="ways"
-      cells={cells}
-      rows={ways}
-    />
+    <RecordTable store={store} label="Start-up modes" table="ways" cells={cells} rows={ways} />
   );
 }
 

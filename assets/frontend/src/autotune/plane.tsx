@@ -35,7 +35,7 @@ export function Plane({ store, rows, down, across }: Props) {
     <div
       class="scroll heatmap"
       role="grid"
-      aria-label={`Time by the model, by ${down} and ${across}`}
+      aria-label={`Modelled time by ${down} and ${across}`}
       aria-activedescendant={spot ? nameOf(spot.row, spot.column) : undefined}
       tabIndex={0}
       onKeyDown={press}

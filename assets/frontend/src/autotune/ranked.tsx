@@ -68,15 +68,15 @@ export function RankedConfigs({ store }: { store: Store }) {
 
 const NONE: readonly Ranked[] = [];
 const MODEL = "Each was compiled and its time estimated; nothing was run.";
-const FIRST_FEW = "Time the first few on the device before you rely on the order.";
+const FIRST_FEW = "Time the top few on the device before relying on the order.";
 
 /** That the order says nothing between those to which the model gives one time; "" for one alone. */
 export function sayEqual(rows: readonly Ranked[]): string {
   const times = rankedBy(rows);
   const equal = countBest(rows);
-  const who = equal === times.length ? `all ${equal}` : `the first ${equal}`;
+  const who = equal === times.length ? `all ${equal}` : `the top ${equal}`;
   return equal > 1
-    ? `The model gives ${who} the same time, so their order says nothing: time them on the device.`
+    ? `The model gives ${who} the same time, so their order is arbitrary: time them on the device.`
     : "";
 }
 

@@ -36,7 +36,7 @@ function Asking({ store, block: { ask, words, line }, field }: AskingProps) {
   };
   return (
     <form class="offered" onSubmit={submit} onKeyDown={(event) => event.stopPropagation()}>
-      <Problem title="That cannot be done." text={error} />
+      <Problem title="The request failed." text={error} />
       <label>
         <span>{field.label}</span>
         <input

@@ -41,7 +41,7 @@ function NoBreak({ report }: { report: Report }) {
   const failures = report.notes.filter((note) => note.tone === "break");
   const whole: Note = {
     title: "No graph break.",
-    text: "The whole call was captured; nothing of it goes back to Python.",
+    text: "The whole call was captured in one graph.",
     tone: "captured",
   };
   return (failures.length ? failures : [whole]).map((note) => (

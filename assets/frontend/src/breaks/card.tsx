@@ -53,7 +53,7 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
       ))}
       {item.cures.length > 0 && (
         <details>
-          <summary>What torch says of it</summary>
+          <summary>torch's explanation</summary>
           <Torchs item={item} />
         </details>
       )}

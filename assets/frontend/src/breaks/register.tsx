@@ -57,7 +57,7 @@ function GuardCard({ store, row: guard }: RowCardProps<Guard>) {
       <p>
         {guard.kept
           ? "It is checked on every call."
-          : `It is not in the artifact: ${guard.why_dropped ?? "no reason was recorded"}.`}
+          : `Not in the artifact: ${guard.why_dropped ?? "no reason was recorded"}.`}
       </p>
       {guard.text && <pre class="mono wrap">{guard.text}</pre>}
       <Chips store={store} title="Source" ids={relatedOf(store, "line")} />

@@ -19,9 +19,7 @@ export function Sandbox({ store, sandbox }: { store: Store; sandbox: Described }
       <section class="sandbox pad">
         <h3>Guard sandbox</h3>
         <p class="mut">
-          <Prose
-            text={whyNot ?? "The call has no tensor among its inputs: there is none to edit."}
-          />
+          <Prose text={whyNot ?? "The call has no tensor inputs to edit."} />
         </p>
       </section>
     );
@@ -39,7 +37,7 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
   const asked = useRef(0);
   const lost = store.host.lost.value;
   useEffect(() => {
-    if (lost !== null) return setAnswer({ kind: "error", text: "No guards are here to be asked." });
+    if (lost !== null) return setAnswer({ kind: "error", text: "The guards are not available." });
     const inputs = sandbox.inputs.map((input, i) => edited(input, drafts[i] ?? draftOf(input)));
     const wrong = inputs.find((input) => typeof input === "string");
     asked.current += 1;

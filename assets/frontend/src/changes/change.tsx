@@ -85,10 +85,10 @@ export function whyNotTried({ host, change }: Props): string | null {
 export function TryIt({ host, change, isShort = false }: Props & { isShort?: boolean }) {
   const [error, attempt] = useAttempt();
   const why = whyNotTried({ host, change });
-  const words = why ?? "On a copy: the program stays as it is.";
+  const words = why ?? "Runs on a copy; your program is unchanged.";
   return (
     <>
-      <Problem title="That cannot be tried." text={error} />
+      <Problem title="The trial failed." text={error} />
       <div class="row">
         <Button
           isOff={why !== null}

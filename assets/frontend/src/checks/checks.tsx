@@ -187,8 +187,8 @@ function GridMap({ grid, finding }: { grid: readonly number[]; finding?: CheckFi
   }, [grid, programs, width, height]);
   if (!grid.length) return null;
   const words = programs.length
-    ? `${programs.length} of ${total} programs concerned`
-    : plural(total, "program") + (finding ? ", which of them is not known" : "");
+    ? `${programs.length} of ${total} program instances concerned`
+    : plural(total, "program instance") + (finding ? ", unknown which" : "");
   return (
     <figure>
       <canvas ref={canvas} width={width} height={height} role="img" aria-label={words} />

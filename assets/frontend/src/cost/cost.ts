@@ -74,7 +74,7 @@ export function costText(cost: ShownCost, value: number): string {
 
 /** What a kernel costs and which part of the whole that is, as words. */
 export function costWords(cost: ShownCost, value: number): string {
-  const whole = cost.isWhole ? "all kernels" : "the kernels of which it is known";
+  const whole = cost.isWhole ? "all kernels" : "the kernels with a known cost";
   const share = cost.total > 0 ? `, ${percent(value / cost.total)} of ${whole}` : "";
   return `${costText(cost, value)}${share}`;
 }

@@ -24,7 +24,7 @@ export function CostSwitch({ store }: { store: Store }) {
   );
 }
 
-const MEASURE = "Measures every kernel on the inputs that it was compiled for";
+const MEASURE = "Measures every kernel on the example inputs";
 
 /** Measures every kernel where the call is alive; elsewhere it says why it cannot. */
 export function ProfileButton({ store }: { store: Store }) {

@@ -19,7 +19,7 @@ export function Kernels({ state }: { state: DiffState }) {
           <Sources state={state} kernels={here} />
         ) : (
           <div class="empty">
-            <b>{here?.relation === "same" ? "The same in both." : "No source to compare."}</b>
+            <b>{here?.relation === "same" ? "Same in both." : "No source to compare."}</b>
             {here && reason(here)}
           </div>
         )}
@@ -29,8 +29,9 @@ export function Kernels({ state }: { state: DiffState }) {
 }
 
 function reason(kernels: DiffKernels): string {
-  if (kernels.language === "extern") return "It is a call of a library.";
-  if (kernels.relation === "same") return "Numbers of temporaries and of kernels do not count.";
+  if (kernels.language === "extern") return "It is a library call.";
+  if (kernels.relation === "same")
+    return "Numbers in names of temporaries and kernels are ignored.";
   return "One of them has no source in its report.";
 }
 

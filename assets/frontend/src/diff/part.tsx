@@ -30,7 +30,7 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
             set={(name) => setKind(name || null)}
           />
         )}
-        <Copy quiet text={asText(rows)} label="Copy" title="Copy the rows, with tabs between" />
+        <Copy quiet text={asText(rows)} label="Copy" title="Copy the rows, tab-separated" />
         <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
       </div>
       {part.missing && (
@@ -114,7 +114,7 @@ function Item({ state, row }: { state: DiffState; row: DiffRow }) {
 }
 
 function countWords(part: DiffPart): string {
-  if (part.is_measured) return `${plural(part.differ, "number")}, measured: different in every run`;
+  if (part.is_measured) return `${plural(part.differ, "measured number")}, different in every run`;
   return `${whole(part.differ)} differ, ${whole(part.same)} the same`;
 }
 

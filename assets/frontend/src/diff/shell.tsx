@@ -12,7 +12,7 @@ import { type DiffState, isTold, SUMMARY } from "./state";
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "0"], words: "switch part", isRange: true },
   { keys: ["↑", "↓"], words: "previous or next kernel" },
-  { keys: ["n", "p"], words: "in a source: next difference, the one before" },
+  { keys: ["n", "p"], words: "in a source: next and previous difference" },
 ];
 
 export function DiffShell({ state }: { state: DiffState }) {
@@ -65,7 +65,7 @@ function Status({ state }: { state: DiffState }) {
       <span class="path" role="status" aria-live="polite">
         {part
           ? `${part.title}: ${part.differ} differ`
-          : `Differences in ${plural(parts, "part")}, seen from a to b`}
+          : `Differences in ${plural(parts, "part")}, from a to b`}
       </span>
       <span class="grow" />
       <span class="keys" aria-hidden="true">

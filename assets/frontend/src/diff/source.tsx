@@ -57,7 +57,7 @@ export function Sources({ state, kernels }: SourcesProps) {
         words={
           starts.length
             ? `${plural(starts.length, "difference")} in ${plural(differing, "line")}`
-            : "The sources differ in numbers of names only"
+            : "The sources differ only in the numbers of names"
         }
         count={starts.length}
         isFolded={open !== null}

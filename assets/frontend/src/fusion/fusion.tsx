@@ -44,7 +44,7 @@ interface WaitingProps {
 function Waiting({ store, what, failed }: WaitingProps) {
   const note = failed
     ? plain(titleOf(store, `No ${what}.`), failed)
-    : plain("Reading", `What fusion did with the ${what} is being put into words.`);
+    : plain("Reading", `Summarizing the fusion of ${what}.`);
   return <Empty store={store} note={note} />;
 }
 
@@ -61,7 +61,7 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
         <Prose text={part.sentence} />
       </p>
       <div class="bar">
-        <h2>In the order of the program</h2>
+        <h2>In program order</h2>
         <span class="faint cut" data-tip="">
           bytes are Inductor's estimate of DRAM traffic
         </span>
@@ -71,10 +71,10 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
       </div>
       <Table
         store={store}
-        label="Kernels in their order"
+        label="Kernels in program order"
         columns={columns}
         rows={steps}
-        none="Nothing was lowered, so there are no kernels."
+        none="Nothing was lowered: no kernels."
         open={({ kernel }) => store.select(kernel, { pane: "kernels" })}
       />
     </section>
@@ -83,8 +83,8 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
 
 /** What the words in place of a saving mean. */
 const UNSAVED: Readonly<Record<string, string>> = {
-  "not known": "What it would move without fusion is not known, or counted with other kernels.",
-  "moves more": "It moves more than eager's operators that ended in it (estimates).",
+  unknown: "Its traffic without fusion is unknown, or counted with other kernels.",
+  "moves more": "It moves more than the eager operators in it (estimates).",
 };
 
 /** Sentences, and two bars: what is moved before fusion, and after it. */
@@ -167,7 +167,7 @@ function NotFused({ store, part }: { store: Store; part: PairsPart }) {
         columns={columns}
         rows={folded}
         order={{ key: "shared", direction: "desc" }}
-        none="No pair was rejected: all that could be fused was fused."
+        none="No pair was rejected: everything that could be fused was fused."
         open={(pair) => store.select(pair.id, { pane: "kernels" })}
       />
     </section>

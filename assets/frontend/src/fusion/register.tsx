@@ -50,7 +50,7 @@ function RejectedCard({ store, id }: CardProps) {
   const buffers = pair.shared.map((id) => (id.includes(":") ? id : `${pair.graph}:${id}`));
   return (
     <>
-      <Head kind="Apart" title={pairName(pair)} />
+      <Head kind="Not fused" title={pairName(pair)} />
       <Why store={store} pair={pair} />
       <Facts of="rejected" rows={rows} />
       <Button look="link" isOpen={isOpen} press={() => open(!isOpen)}>

@@ -50,7 +50,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
     <div class="bar graph-bar">
       <Select label="Stage" of={listed.map(stageOption)} value={head.id} set={choose} />
       <Button
-        tip={isAlone ? "There is no other stage of it" : "What the passes between two stages did"}
+        tip={isAlone ? "It has only one stage" : "Changes by the passes between two stages"}
         isPressed={isComparing}
         isOff={isAlone}
         press={compare}
@@ -73,7 +73,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
       {shown && <Find store={store} {...shown} />}
       {!isCode(head) && (
         <Button
-          tip="The same nodes as a table"
+          tip="Show the nodes as a table"
           isPressed={state.isTable.value}
           press={() => (state.isTable.value = !state.isTable.value)}
         >
@@ -131,7 +131,7 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
   return (
     <Select
       label="Boxes"
-      tip="What the boxes stand for"
+      tip="Choose how nodes are grouped into boxes"
       of={GROUPINGS.map(([id, title]) => [id, title, !isThere[id]] as const)}
       value={grouping}
       set={(id) => setGrouping(state, part.id, id as Grouping)}
@@ -247,11 +247,7 @@ export function Foot({ state, model, hidden, grouping, canvas, isLit }: FootProp
       )}
       <Button
         look="link"
-        tip={
-          isLit
-            ? "Show what is selected as large as fits (End)"
-            : "Nothing of this graph is selected"
-        }
+        tip={isLit ? "Zoom to the selection (End)" : "Nothing in this graph is selected"}
         isOff={!isLit}
         press={() => isLit && canvas.fitSelection()}
       >

@@ -159,7 +159,7 @@ function Lists({
     <div class="scroll graph-pad">
       <p class="mut">
         {isSame && "Nothing changed. "}
-        {plural(kept, "node")} alike in both.
+        {plural(kept, "node")} unchanged.
       </p>
       <List
         title="Added"

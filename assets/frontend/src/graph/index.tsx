@@ -48,7 +48,7 @@ export function GraphPane({ store }: { store: Store }) {
     return (
       <Empty
         store={store}
-        note={plain("No graph was kept.", "The record holds no nodes of any stage.")}
+        note={plain("No graph was kept.", "The report has no nodes of any stage.")}
       />
     );
   return (
@@ -68,12 +68,12 @@ export function GraphPane({ store }: { store: Store }) {
             <div class="bytecode" tabIndex={0}>
               <pre class="mono">{part.source ?? part.note}</pre>
               <details open={!part.source}>
-                <summary>Disassembly, in the order that runs</summary>
+                <summary>Disassembly, in execution order</summary>
                 <pre class="mono">{part.text}</pre>
               </details>
             </div>
           )}
-          {failed && <Message note={plain(titleOf(store, "This graph is not here."), failed)} />}
+          {failed && <Message note={plain(titleOf(store, "Graph not available."), failed)} />}
         </>
       )}
     </div>
@@ -209,7 +209,7 @@ function labelFor(head: GraphHead, hidden: number): string {
   return (
     `${head.title}: ${head.node_count - hidden} of ${plural(head.node_count, "node")}. ` +
     "Arrows walk along edges and siblings, space opens and closes a box, Enter shows the code, " +
-    "Home fits all, Page Up and Page Down zoom. The button Table shows the same as a table."
+    "Home fits all, Page Up and Page Down zoom. The Table button shows the nodes as a table."
   );
 }
 
@@ -232,7 +232,7 @@ function NodeTable({ store, model, showsQuiet }: TableProps) {
       label={`Nodes of graph ${part.id}`}
       table="nodes"
       rows={rows}
-      none="Every node of this graph is hidden."
+      none="All nodes of this graph are hidden."
     />
   );
 }

@@ -28,7 +28,7 @@ export function Apart({ store }: { store: Store }) {
       ref={card}
       class="apart"
       role="group"
-      aria-label="Why apart"
+      aria-label="Why not fused"
       aria-live="polite"
       tabIndex={0}
     >
@@ -40,7 +40,7 @@ export function Apart({ store }: { store: Store }) {
         </p>
       ) : (
         <>
-          <h2>{`Why are ${store.labelOf(a)} and ${store.labelOf(b)} apart?`}</h2>
+          <h2>{`Why are ${store.labelOf(a)} and ${store.labelOf(b)} not fused?`}</h2>
           <Answer key={`${a}|${b}`} store={store} a={a} b={b} />
         </>
       )}
@@ -78,8 +78,8 @@ export function Answer({ store, a, b, otherwise = NOT_KEPT }: AnswerProps) {
 }
 
 const NOT_KEPT =
-  "A saved page answers for kernels of which one reads what the other makes; run the cell again, " +
-  "or open the record with wb.show, for any other pair.";
+  "A saved page answers only if one kernel reads the other's output. For any other pair, run the " +
+  "cell again or open the report with wb.show.";
 
 /** The kernels that compute a thing, as far as the page knows. */
 function kernelsOf(store: Store, id: string): string[] {
@@ -149,7 +149,7 @@ function Said({ store, answer, isOfPair }: SaidProps) {
         <>
           <h3>What would help</h3>
           <p>
-            <Prose text={change?.text ?? help ?? "Nothing is known that would join them."} />
+            <Prose text={change?.text ?? help ?? "No known change would fuse them."} />
             {change && <span class="mut">{` ${change.short}`}</span>}
           </p>
           {change && <TryIt host={store.host} change={change.change} />}

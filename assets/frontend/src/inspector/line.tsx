@@ -119,7 +119,7 @@ function LineCost({ store, mark, kernels }: CostProps) {
       <p>
         <b>{costWords(cost, own)}</b>{" "}
         <span class="mut" data-tip={sentence(cost.source)}>
-          {`(${cost.brief}; shared by the sizes of their values).`}
+          {`(${cost.brief}; split by the sizes of their values).`}
         </span>
       </p>
       {places.length > 1 && <p>{placesText(cost, places)}</p>}
@@ -131,7 +131,7 @@ function LineCost({ store, mark, kernels }: CostProps) {
 /** A line that stands in several places of the tree: what a row there has of the sum here. */
 export function placesText(cost: ShownCost, places: readonly number[]): string {
   const each = places.map((own) => costText(cost, own)).join(", ");
-  return `That is in all ${places.length} places of the tree; a row has its own part: ${each}.`;
+  return `This is the sum over ${places.length} places in the tree: ${each}.`;
 }
 
 const ROUNDED = 1.005;
@@ -145,5 +145,5 @@ function sharedText(store: Store, cost: ShownCost, own: number, kernels: readonl
     whole.length === 1
       ? ["the kernel below, which costs", "", "it computes"]
       : [`the ${whole.length} kernels below, which cost`, " together", "they compute"];
-  return `It is a part of ${subject} ${costText(cost, sum)}${verb}: ${they} other lines, too.`;
+  return `It is part of ${subject} ${costText(cost, sum)}${verb}; ${they} other lines, too.`;
 }

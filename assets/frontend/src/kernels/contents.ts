@@ -38,7 +38,7 @@ function lineCount(rows: Rows | null, all: Rows | null = rows): string {
   return rows.ids.length < all.ids.length ? `${rows.ids.length} of ${total}` : total;
 }
 
-const LIBRARY = "a call of a library: it has no generated source. The wrapper shows the call.";
+const LIBRARY = "a library call without generated source. The wrapper shows the call.";
 
 /** The contents of all columns; the parts of stages are asked for where they are shown. */
 export function useContents(
@@ -75,7 +75,7 @@ export function useContents(
       title: "FX",
       note: plural(kernel.nodes.length, "node"),
       rows: nodes,
-      missing: "The record does not say which nodes this kernel computes.",
+      missing: "The report does not say which nodes this kernel computes.",
     },
     code: {
       title: kernel.code ? languageOf(store, kernel.id) : "Kernel",

@@ -171,7 +171,7 @@ export function KernelCopies({ store, kernel }: CopiesProps) {
   );
 }
 
-const WHAT = "Inputs, the call, a comparison with eager, and the time, as a Python script";
+const WHAT = "A Python script with inputs, the call, a comparison with eager, and timing";
 
 /** Copies the script that Python makes; where a page does not hold it, the line that makes it. */
 function CopyScript({ store, kernel }: CopiesProps) {
@@ -189,9 +189,7 @@ function CopyScript({ store, kernel }: CopiesProps) {
       setSaid({ word: "No script", why: (error as Error).message });
     }
   };
-  const tip = isLive
-    ? WHAT
-    : `${WHAT}; or, if it is not kept here, the line that makes it: ${line}`;
+  const tip = isLive ? WHAT : `${WHAT}; if it is not kept here, the line that writes it: ${line}`;
   return (
     <Button
       icon={said?.word === "No script" ? "info" : said ? "captured" : "copy"}

@@ -39,10 +39,7 @@ export function KernelsPane({ store }: { store: Store }) {
   const kernel = wanted === null ? undefined : store.kernel(wanted);
   if (!kernel)
     return (
-      <Empty
-        store={store}
-        note={plain("No kernel was generated.", "The record holds no kernels.")}
-      />
+      <Empty store={store} note={plain("No kernel was generated.", "The report has no kernels.")} />
     );
   if (!store.isCode.value) return <KernelTable store={store} kernels={kernels} />;
   return <Opened store={store} state={state} kernels={kernels} kernel={kernel} />;

@@ -126,7 +126,7 @@ function KernelCost({ store, kernel }: { store: Store; kernel: Kernel }) {
   const cost = shownCost(store).value;
   if (!cost) return null;
   const own = valueOf(cost, kernel);
-  if (own === null) return <p>{`${cost.name}: not known of this kernel.`}</p>;
+  if (own === null) return <p>{`${cost.name}: unknown for this kernel.`}</p>;
   const calls = cost.kind === "memory" || kernel.calls < 2 ? "" : ` in ${kernel.calls} calls`;
   return (
     <>
@@ -159,7 +159,7 @@ function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
   if (step?.why_more)
     return (
       <>
-        <Tag tone="fallback">worse by fusion</Tag> {step.why_more}
+        <Tag tone="fallback">worse with fusion</Tag> {step.why_more}
       </>
     );
   if (!step || step.saved === null) return null;
@@ -250,7 +250,7 @@ function KernelLineCard({ store, id }: CardProps) {
         title={text?.trim() ?? ""}
       />
       {relatedOf(store, "node").length === 0 && (
-        <p>It belongs to no node: it sets up indexes, sizes or the loop of the kernel.</p>
+        <p>No graph node: it sets up indexes, sizes or the kernel's loop.</p>
       )}
       <Belongings store={store} />
     </>
@@ -295,7 +295,7 @@ function AssemblyLineCard({ store, id }: CardProps) {
         opcodesIn(text, part.opcodes).map(({ name, opcode }) => (
           <Explained key={name} name={name} opcode={opcode} />
         ))}
-      {place && <p>{`Inlined from ${place}; it counts for the line that calls it, too.`}</p>}
+      {place && <p>{`Inlined from ${place}; it also counts for the calling line.`}</p>}
       <Chips
         store={store}
         title={languageOf(store, kernelOf(id))}

@@ -52,7 +52,7 @@ export function KernelTable({ store, kernels }: Props) {
         </span>
         {different.length < kernels.length && (
           <Button
-            tip="Identical kernels, as those of equal layers, are one row with their sum"
+            tip="Show identical kernels, such as those of identical layers, as one row with their sum"
             isPressed={each}
             press={() => setEach(!each)}
           >
@@ -79,11 +79,11 @@ export function KernelTable({ store, kernels }: Props) {
       </div>
       <Table
         store={store}
-        label="Kernels by what they cost"
+        label="Kernels by cost"
         columns={columns}
         rows={rows}
         order={{ key: "cost", direction: "desc" }}
-        none="No kernel has all of these words."
+        none="No kernel matches all of these words."
         open={(kernel) => store.select(kernel.id, { pane: "kernels" })}
       />
     </>
@@ -95,7 +95,7 @@ export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) 
   return (
     <Button
       icon="left"
-      tip={`All kernels by cost: ${sentence(shownCost(store).value?.source ?? "not known")}`}
+      tip={`All kernels by cost: ${sentence(shownCost(store).value?.source ?? "unknown")}`}
       press={() => store.closeCode(kernel.id)}
     >
       All
@@ -202,7 +202,7 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         const value = own(kernel);
         return value === null || !cost ? "–" : costText(cost, value);
       },
-      full: () => (cost ? `For all its calls. ${sentence(cost.source)}` : "Nothing is known of it"),
+      full: () => (cost ? `For all its calls. ${sentence(cost.source)}` : "Unknown cost"),
     },
     share: {
       value: share,

@@ -169,7 +169,7 @@ function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, op
 
 function words(value: number | null, figure: MatrixFigure): string {
   return value === null
-    ? `${figure.title.toLowerCase()} not known`
+    ? `${figure.title.toLowerCase()} unknown`
     : `${figure.write(value)}, ${figure.words.toLowerCase()}`;
 }
 

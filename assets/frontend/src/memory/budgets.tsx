@@ -41,10 +41,10 @@ export function Budgets({ store }: { store: Store }) {
             {asleep === null ? (
               <>
                 <Button tip={why ?? undefined} isOff={why !== null} press={() => start()}>
-                  Look at the budgets
+                  Show the budgets
                 </Button>
                 <p class="mut">
-                  Compiles the step once more, for its joint graph; what is here stays as it is.
+                  Compiles the step once more for its joint graph; this report stays unchanged.
                 </p>
               </>
             ) : (
@@ -95,7 +95,7 @@ export function peakOf({ peak, preview }: Budget): number | null {
 
 export function peakWords(row: Budget): string {
   if (row.peak !== null) return `${bytes(row.peak)}, compiled`;
-  return row.preview === null ? "not compiled" : `${bytes(row.preview)} by the preview`;
+  return row.preview === null ? "not compiled" : `${bytes(row.preview)} (preview)`;
 }
 
 function Advisor({ store, part, why, start }: Props) {
@@ -120,7 +120,7 @@ function Advisor({ store, part, why, start }: Props) {
             max={rows.length - 1}
             value={at}
             aria-label="Memory budget"
-            aria-valuetext={`Budget ${row.budget}: peak ${peakWords(row)}, ${bytes(row.saved)} kept`}
+            aria-valuetext={`Budget ${row.budget}: peak ${peakWords(row)}, ${bytes(row.saved)} saved`}
             style={{ "--n": rows.length }}
             onInput={(event) => choose(rows[+event.currentTarget.value]!.budget)}
             onKeyDown={(event) => event.stopPropagation()}
@@ -156,7 +156,7 @@ function Advisor({ store, part, why, start }: Props) {
             ]}
           />
           <Button
-            tip={reason ?? "Compile it in the background, and count its peak"}
+            tip={reason ?? "Compile it in the background and count its peak"}
             isOff={reason !== null}
             press={() => start(row.budget)}
           >
@@ -168,8 +168,8 @@ function Advisor({ store, part, why, start }: Props) {
         <Segments of={WHAT} value={what} set={show} />
         <span class="faint cut" data-tip="">
           {what === "lines"
-            ? `Bytes that ${plural(row.again, "operator")} move, as if nothing were fused`
-            : `What to write for a budget of ${row.budget}`}
+            ? `Bytes moved by ${plural(row.again, "operator")}, unfused`
+            : `Code for a budget of ${row.budget}`}
         </span>
       </div>
       {what === "lines" ? <Twice store={store} row={row} /> : <Code row={row} />}
@@ -178,7 +178,7 @@ function Advisor({ store, part, why, start }: Props) {
 }
 
 const WHAT = [
-  ["lines", "Computed twice"],
+  ["lines", "Recomputed"],
   ["code", "Code"],
 ] as const;
 
@@ -247,7 +247,9 @@ function Twice({ store, row }: { store: Store; row: Budget }) {
 function Code({ row }: { row: Budget }) {
   if (!row.code.length)
     return (
-      <p class="memory-note">The step has it, or nothing is computed again: nothing to write.</p>
+      <p class="memory-note">
+        Nothing to write: the step has this budget already, or nothing is recomputed.
+      </p>
     );
   return (
     <>

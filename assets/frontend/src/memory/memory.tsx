@@ -19,8 +19,8 @@ export function MemoryPane({ store }: { store: Store }) {
   const { part, failed: error } = usePart<MemoryPart>(store, NAME);
   if (part) return <Counted store={store} part={part} />;
   const note = error
-    ? plain(titleOf(store, "No memory is known."), error)
-    : plain("Counting", "The generated program is being read.");
+    ? plain(titleOf(store, "Memory is unknown."), error)
+    : plain("Counting", "Reading the generated program.");
   return <Empty store={store} note={note} />;
 }
 
@@ -59,7 +59,7 @@ function Counted({ store, part }: Props) {
         <span class="grow" />
         {isStep && (
           <Button
-            tip="What the caller holds all the time"
+            tip="Memory that the caller holds throughout"
             isPressed={isBare}
             press={() => setBare(!isBare)}
           >
@@ -83,7 +83,7 @@ const VIEWS = [
 function Step({ store, part, isBare }: Props & { isBare: boolean }) {
   const { missing } = part;
   const [first, ...rest] = part.sentence.split(/(?<=\.) /);
-  const more = [...rest, ...(missing ? [`Not in it: ${missing}.`] : [])];
+  const more = [...rest, ...(missing ? [`Not included: ${missing}.`] : [])];
   return (
     <>
       <p class="pane-says">{first}</p>
@@ -101,7 +101,7 @@ function Step({ store, part, isBare }: Props & { isBare: boolean }) {
                 </span>
               ))}
             <span class="mut" data-tip={part.eager?.[1]}>
-              {part.eager ? "dotted: eager, without a compiler" : "eager's peak was not counted"}
+              {part.eager ? "dotted: eager" : "eager's peak was not counted"}
             </span>
           </div>
         </div>
@@ -163,7 +163,7 @@ function Share({ store, share, most }: { store: Store; share: MemoryShare; most:
       bytes={share.bytes}
       share={share.bytes / most}
       more={times > 1 ? `${eachWords(share)} each` : undefined}
-      note={[times > 1 && `× ${times}`, peak && "makes the peak"].filter(Boolean).join(", ")}
+      note={[times > 1 && `× ${times}`, peak && AT_PEAK].filter(Boolean).join(", ")}
       open={parts.length ? { isOpen, turn: () => setOpen(!isOpen), inner } : undefined}
     >
       {times > 1 && <b class="times">{` × ${times}`}</b>}
@@ -215,7 +215,7 @@ function Storages({ store, part }: Props) {
         />
         {part.storages.some(({ id, same }) => id !== same) && (
           <Button
-            tip="Those that are the same in equal layers are one row with their sum"
+            tip="Show the same storages of identical layers as one row with their sum"
             isPressed={each}
             press={() => setEach(!each)}
           >

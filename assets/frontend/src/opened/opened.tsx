@@ -72,7 +72,7 @@ function Row({ opening, opened, all }: { opening: Opening; opened: Opened; all: 
       )}
       {opened.kind === "failed" && (
         <Slip {...look} kind="opened-wait">
-          <Problem title="It could not be opened." text={opened.text} />
+          <Problem title="The report could not be opened." text={opened.text} />
         </Slip>
       )}
     </div>
@@ -99,7 +99,7 @@ function Asked() {
   return (
     <p class="row">
       <span class="spin" aria-hidden="true" />
-      {isLate ? "The kernel is busy: it opens when the kernel answers." : "Opening the record…"}
+      {isLate ? "The kernel is busy; the report opens when it answers." : "Opening the report…"}
     </p>
   );
 }

@@ -132,7 +132,7 @@ function Details({ store, item }: { store: Store; item: Opportunity }) {
       {item.tried ? (
         <Measured item={item} tried={item.tried} />
       ) : (
-        <p class="mut">{why ?? "Tried in a copy: what is here stays as it is."}</p>
+        <p class="mut">{why ?? "Tried on a copy; this report is unchanged."}</p>
       )}
     </div>
   );

@@ -128,7 +128,7 @@ export function savingWords(item: Opportunity): [saving: string, source: string]
   }
   if (tried) return [tried.saved, "tried, not timed"];
   if (!predicted)
-    return item.short === "not known" ? ["saving not known", ""] : [item.short, item.sure];
+    return item.short === "unknown" ? ["saving unknown", ""] : [item.short, item.sure];
   const [low, middle, high] = predicted;
   if (low <= 0) return [`up to ${signed(high)}`, predicted_by];
   const error = high - low > 0 ? ` ± ${microseconds((high - low) / 2)}` : "";

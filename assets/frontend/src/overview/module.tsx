@@ -23,7 +23,7 @@ export function ModuleCard({ store, id }: CardProps) {
   return (
     <>
       <Head
-        kind={[row?.times ? plural(row.times, "equal module") : "Module", row?.caption]
+        kind={[row?.times ? plural(row.times, "identical module") : "Module", row?.caption]
           .filter(Boolean)
           .join(", ")}
         title={moduleName(id)}

@@ -29,7 +29,7 @@ export function Overview({ store }: { store: Store }) {
 export function noSource(report: Report): Note | null {
   if (report.sources.some((source) => source.lines.length > 0)) return null;
   if (report.modules?.length) return null;
-  const text = "No source is in this report: it was saved without it.";
+  const text = "This report was saved without sources.";
   const told = report.panes.find((head) => head.id === "overview")?.empty;
   return told ?? { title: "No source.", text, tone: "plain" };
 }

@@ -13,7 +13,7 @@ type View = "lines" | "modules" | "source";
 
 const TITLES: Record<CostKind, string> = {
   time: "Where the time goes",
-  bound: "Where the least time goes",
+  bound: "Where the roofline time goes",
   bytes: "Where the bytes go",
   memory: "What makes the peak",
 };
@@ -77,11 +77,9 @@ export function Where({ store, report }: { store: Store; report: Report }) {
     <Segments
       label="Cost by"
       of={[
-        ["lines", "Lines", "What each line costs with what it calls (m)"],
-        ...(modules.length
-          ? ([["modules", "Modules", "What each module costs (m)"]] as const)
-          : []),
-        ["source", "Source", "The source, with what became of each line (s)"],
+        ["lines", "Lines", "Cost by line, including callees (m)"],
+        ...(modules.length ? ([["modules", "Modules", "Cost by module (m)"]] as const) : []),
+        ["source", "Source", "The source, with the state of each line (s)"],
       ]}
       value={view}
       set={(id) => (chosenView(store).value = id as View)}

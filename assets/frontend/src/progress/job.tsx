@@ -32,7 +32,7 @@ export function JobStrip({ host, shown }: StripProps) {
       <span class="mut num">{whole(progress.elapsed_s + since)} s</span>
       <Others host={host} jobs={progress.jobs?.slice(1) ?? []} />
       <span class="mut cut grow" data-tip="">
-        {`what you see is ${shown} and stays usable`}
+        {`this view is ${shown} and stays usable`}
       </span>
       {progress.can_cancel ? (
         <Cancel host={host} look="link" />

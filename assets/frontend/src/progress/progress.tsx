@@ -33,7 +33,7 @@ export function ProgressView({ store }: { store: Store }) {
   return (
     <div class="scroll">
       {!isRunning && <Ended progress={progress} />}
-      <Problem title="That did not work." text={failure} />
+      <Problem title="The request failed." text={failure} />
       <section class="prog" role="group" aria-label="Progress">
         <div class="row">
           {isRunning && <span class="spin" aria-hidden="true" />}
@@ -117,7 +117,7 @@ export const TASKS: Record<Task, readonly [what: string, doing: string]> = {
   target: ["compilation", "compiling"],
   saving: ["saving", "saving"],
   comparison: ["comparison", "comparing"],
-  watch: ["run under watch", "running under watch"],
+  watch: ["instrumented run", "running instrumented"],
 };
 
 function endNote(progress: Progress): Note | null {
@@ -133,7 +133,7 @@ function endNote(progress: Progress): Note | null {
       tone: "break",
     };
   if (progress.status !== "cancelled") return null;
-  const left = progress.task ? "what is shown is as it was" : "what was done by then is shown";
+  const left = progress.task ? "the view is unchanged" : "the work so far is shown";
   const text = `It was stopped after ${seconds(progress.elapsed_s)}; ${left}.`;
   return { title: `The ${what} was cancelled.`, text, tone: "plain" };
 }
@@ -157,7 +157,7 @@ export function ProgressStrip({ host }: { host: Asking }) {
   return (
     <>
       {progress.failed?.map(({ id, words }) => (
-        <Message key={id} note={{ title: "That failed.", text: words, tone: "break" }} />
+        <Message key={id} note={{ title: "The request failed.", text: words, tone: "break" }} />
       ))}
       <Ended progress={progress} />
     </>

@@ -67,15 +67,15 @@ export function RooflinePane({ store }: { store: Store }) {
 const HOST = "host";
 
 const MODEL =
-  "Each byte moves once at full bandwidth and nothing else costs time: a kernel can be slower, and faster only out of the cache.";
+  "Each byte moves once at full bandwidth and nothing else costs time. A kernel can be slower; it is faster only with cached data.";
 
 /** What is measured, which kernels have no point, and of how many calls the figures are. */
 function told(points: readonly Point[], callsOf: (kernel: string) => number): string {
   const timed = points.filter((point) => point.measured_us !== null).length;
   const hidden = points.filter((point) => !hasPlace(point)).length;
   const isOften = points.some(({ kernel, alike }) => alike || callsOf(kernel) > 1);
-  const calls = isOften ? " Shares are of all calls, the rest is of one." : "";
-  const others = timed < points.length ? ", the others are estimates (rings) on the roof" : "";
+  const calls = isOften ? " Shares are totals over all calls; other columns are per call." : "";
+  const others = timed < points.length ? ", the others are estimates (rings) on the roofline" : "";
   const words = timed ? `${plural(timed, "kernel")} measured (filled)${others}.` : "";
   const listed = hidden ? ` ${plural(hidden, "kernel")} without operations: only listed.` : "";
   return `${words}${listed}${calls}`.trim();
@@ -103,13 +103,13 @@ function cellsOf(store: Store): Cells<Point> {
 
 function roofTip(point: RooflinePoint): string {
   const said = standing(point);
-  if (said === "on the roof") return "On the roof: only less work makes it faster";
-  if (said) return "Above the roof: the data was in the cache, or the roof is too low";
+  if (said === "on the roof") return "At the roofline: only less work makes it faster";
+  if (said) return "Above the roofline: the data was cached, or the roofline is too low";
   return percent(point.of_roof);
 }
 
 function boundWords(point: RooflinePoint): string {
-  if (!point.bound) return "Nothing is known of what bounds it.";
+  if (!point.bound) return "Its bound is unknown.";
   const rate = `${tflops(rateOf(point))} at ${amount(point.intensity)} FLOP per byte`;
   return `Bound by ${point.bound}: ${rate}, the ridge is at ${amount(point.ridge)}.`;
 }

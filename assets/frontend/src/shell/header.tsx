@@ -64,7 +64,7 @@ export function Header({ store, search, inspector }: Props) {
 function findableIn(store: Store): Findable {
   return {
     kinds: "line, node, kernel",
-    none: "Nothing found. Kernel lines are searched once they were opened.",
+    none: "Nothing found. Kernel lines are searched only after they were opened.",
     isReady: store.doc.value !== null,
     signs: [store.doc.value, store.learned.value],
     entries: () => [
@@ -97,7 +97,7 @@ function Verdict({ store }: { store: Store }) {
 }
 
 const WORDS = "Save as a page that opens without Jupyter";
-const ASLEEP = "To save a page, run the cell again: report.to_html(PATH) needs its session";
+const ASLEEP = "Saving a page needs the session: run the cell again, then report.to_html(PATH)";
 
 /** A page that was saved is the file already, so it has no button. */
 function ShareButton({ host }: { host: Host }) {

@@ -39,7 +39,7 @@ export function Shell({ store }: { store: Store }) {
       lost={store.host.lost.value}
       job={
         store.doc.value && (
-          <JobStrip host={store.host} shown={`the record for ${store.doc.value.target}`} />
+          <JobStrip host={store.host} shown={`the report for ${store.doc.value.target}`} />
         )
       }
       beside={inspector.beside}
@@ -99,8 +99,8 @@ function Body({ store }: { store: Store }) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
     const why = store.host.lost.value ?? failure;
     const note = why
-      ? plain("Nothing to show.", failure ?? "The record had not arrived.")
-      : plain("Loading", "The report is on its way.");
+      ? plain("Nothing to show.", failure ?? "The report had not arrived.")
+      : plain("Loading", "Loading the report.");
     return <Empty store={store} note={note} />;
   }
   const head = store.row("panes", id);
@@ -164,13 +164,13 @@ const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["m"], words: "in the Overview: lines or modules" },
   { keys: ["s"], words: "in the Overview: the source" },
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },
-  { keys: ["n", "p"], words: "in a comparison: next difference, the one before" },
-  { keys: ["p"], words: "in the chart of memory: the peak" },
+  { keys: ["n", "p"], words: "in a comparison: next and previous difference" },
+  { keys: ["p"], words: "in the memory chart: the peak" },
   { keys: ["Enter"], words: "open the code of the selected thing" },
   { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
   { keys: ["i"], words: "show or hide the inspector" },
-  { keys: ["Ctrl", "click"], words: "pick a second line, node or kernel: why are they apart?" },
-  { keys: ["w"], words: "pick the selected one, for the same" },
+  { keys: ["Ctrl", "click"], words: "pick a second line, node or kernel: why are they not fused?" },
+  { keys: ["w"], words: "pick the selected one for that question" },
   { keys: ["Esc"], words: "clear what is picked, then the selection" },
 ];
 

@@ -27,7 +27,7 @@ export function StatusBar({ store }: { store: Store }) {
       <span class="grow" />
       {id !== null && (
         <span class="keys hint" aria-hidden="true">
-          <kbd>Ctrl</kbd> click a second: why apart
+          <kbd>Ctrl</kbd> click a second: why not fused
         </span>
       )}
       <span class="wide keys" aria-hidden="true">

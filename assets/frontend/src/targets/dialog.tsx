@@ -117,8 +117,8 @@ function Form({ store, targets, close }: FormProps) {
     <form method="dialog" onSubmit={(event) => event.preventDefault()}>
       <h2>Compile for another target</h2>
       <p>
-        One target takes the place of what is shown here. On several GPUs every kernel is compiled
-        and compared. None of them has to be in this machine.
+        One target replaces this view. For several GPUs, every kernel is compiled and compared. None
+        of them is needed in this machine.
       </p>
       <div class="target-list" role="group" aria-label="Targets">
         {targets.choices.map((choice) => (
@@ -131,7 +131,7 @@ function Form({ store, targets, close }: FormProps) {
           />
         ))}
       </div>
-      <Problem title="That cannot be done." text={error} />
+      <Problem title="The request failed." text={error} />
       <p class="mut" role="status">
         <Prose text={(compare.why && place.why) ?? " "} />
       </p>
@@ -212,11 +212,11 @@ export function offers(
 
 function placeWhy(targets: Targets, one: string | undefined, count: number): string | null {
   if (one === undefined)
-    return count ? "Only one target can take the place of another." : "Choose a target.";
-  return one === targets.present ? `What is shown is for ${one} already.` : null;
+    return count ? "Choose only one target to replace this view." : "Choose a target.";
+  return one === targets.present ? `This view is already for ${one}.` : null;
 }
 
 function compareWhy(own: string | undefined, count: number): string | null {
   if (count < 2) return "Choose two GPUs or more to compare them.";
-  return own === undefined ? null : `Kernels are compared on GPUs, and ${own} is none.`;
+  return own === undefined ? null : `Kernels are compared on GPUs; ${own} is not a GPU.`;
 }

@@ -131,7 +131,7 @@ function tickText(at: number): string {
 }
 
 function tellPhase({ words, name, duration_s, self_s }: Phase): string {
-  return `${words} (${name}): ${seconds(duration_s)}, ${seconds(self_s)} of its own`;
+  return `${words} (${name}): ${seconds(duration_s)}, ${seconds(self_s)} self`;
 }
 
 interface BarProps {

@@ -20,7 +20,7 @@ export function CompareBar({ words, count, isFolded, fold, jump, children }: Pro
       <span role="status">{words}</span>
       <span class="grow" />
       {children}
-      <Check words="Fold what is alike" is={isFolded} set={fold} />
+      <Check words="Fold equal lines" is={isFolded} set={fold} />
       <Steps
         labels={["Difference before (p)", "Next difference (n)"]}
         off={[!count, !count]}

@@ -6,7 +6,7 @@ import type { Store } from "../store";
 import { useAttempt } from "./asked";
 import { Button, Copy, Problem, Prose } from "./basics";
 
-const SAVED = "This is a saved view: run the cell again to do it here, or write the line.";
+const SAVED = "This is a saved view. Run the cell again, or copy the line.";
 
 interface OfferProps {
   store: Store;
@@ -37,7 +37,7 @@ export function Offer({ store, ask, words, line, press, question }: OfferProps) 
   const begin = () => void attempt(store.host.part(ask, wanted.question));
   return (
     <div class="offered">
-      <Problem title="That cannot be started." text={error} />
+      <Problem title="The request failed." text={error} />
       <Button isOff={why !== null} tip={why ?? undefined} press={press ?? begin}>
         {words}
       </Button>

@@ -71,7 +71,7 @@ def test_names_of_the_functions_own_are_its_own() -> None:
             "per_kernel=True is for programs of a",
         ),
         ({"ranks": 4, "build": BUILD, "float64": True}, "float64=True is for one program"),
-        ({"build": BUILD}, "build= makes the program on every rank: give ranks="),
+        ({"build": BUILD}, "build= makes the program on every rank: also pass ranks="),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(3, 3)},
             "reference Linear cannot run on the inputs of this call",
@@ -99,7 +99,7 @@ def test_what_was_compiled_outside_of_a_cluster_has_one_rank() -> None:
     alone = wb.aot_compile(torch.relu, (torch.ones(2),), backend="aot_eager", grad=False)
     with pytest.raises(wb.UsageError, match="relu was compiled outside a cluster and has one"):
         alone.verify(torch.ones(2), ranks=4, build=BUILD)
-    with pytest.raises(wb.UsageError, match=r"ranks= is for what aot_compile makes.*type function"):
+    with pytest.raises(wb.UsageError, match=r"ranks= needs a result of aot_compile.*got function"):
         wb.verify(BUILD, (torch.ones(2),), ranks=4)  # type: ignore[arg-type]
 
 

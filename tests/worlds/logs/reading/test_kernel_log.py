@@ -230,7 +230,7 @@ def test_other_readers_name_the_one_that_opens_it(is_packed: bool, tmp_path: Pat
 def test_no_time_of_a_call_is_made_up(report: wb.Report) -> None:
     with pytest.raises(wb.UsageError, match="without the launches of one call"):
         wb.launches(report)
-    assert "Nothing was looked for" in repr(wb.opportunities(report))
+    assert "No rule was applied" in repr(wb.opportunities(report))
     assert (
         repr(report) == "Report(add_kernel, product_kernel, sm_75, ok, 2 kernels, 3 configurations)"
     )

@@ -245,7 +245,7 @@ def test_what_is_of_programs_says_what_a_kernel_lacks(tuned: OwnKernel) -> None:
         wb.forecast(tuned)
     with pytest.raises(wb.UsageError, match=r"use wb\.memory on a program"):
         wb.memory(tuned)
-    assert "the rules are of whole programs" in str(wb.opportunities(tuned))
+    assert "the rules need a whole program" in str(wb.opportunities(tuned))
     assert "graph" not in str(tuned.report)
 
 

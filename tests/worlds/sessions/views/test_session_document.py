@@ -207,7 +207,7 @@ def test_patches_wait_for_their_turn_and_what_fails_says_so() -> None:
     assert asked == [None, None]
     assert found.begun == patches[:1]
     again = mail.ask("try-patch", question={"id": patches[1]})[0]["error"]
-    assert again.endswith("was asked for already, and has not ended.")
+    assert again.endswith("is already in progress.")
     jobs = mail.view.progress["jobs"]
     assert [job["question"]["id"] for job in jobs] == patches
     assert jobs[0]["words"].startswith("Trying the change “")

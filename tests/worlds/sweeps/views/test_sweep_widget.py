@@ -128,7 +128,7 @@ def test_two_rows_are_compared_under_what_differs_in_them(mail: Mailbox) -> None
     [
         ("row", {"row": "dynamic=maybe", "part": "document"}, "dynamic=maybe has no report: its"),
         ("row", {"row": "dynamic=no", "part": "document"}, "dynamic=no has not ended yet"),
-        ("row", {"row": "dynamic=True", "part": "pie"}, "There is no part 'pie'"),
+        ("row", {"row": "dynamic=True", "part": "pie"}, "Unknown part 'pie'"),
         ("compare-rows", {"rows": ["dynamic=True"]}, "Select two rows to compare, not 1"),
         ("cancel", None, "Nothing is running here"),
         ("document", None, "A sweep has no part 'document'"),

@@ -86,7 +86,7 @@ function tooltip(pos: number, known: readonly Known[], place: string | null): To
       const dom = element("div", "opcode-card");
       dom.setAttribute("role", "status");
       for (const each of known) dom.append(...explained(each));
-      if (known.length === 0) dom.append(element("p", "", "No instruction is described here."));
+      if (known.length === 0) dom.append(element("p", "", "No known instruction on this line."));
       if (place) dom.append(element("p", "mut", `Inlined from ${place}.`));
       return { dom };
     },

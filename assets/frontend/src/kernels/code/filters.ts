@@ -8,9 +8,9 @@ export type Filter = (typeof FILTERS)[number];
 /** What each filter hides, in words. */
 export const HIDES: Readonly<Record<Filter, readonly [string, string]>> = {
   directives: ["Directives", "Declarations and metadata for assembler, linker and debugger"],
-  locations: ["Locations", ".loc and .file: what they tie together stays tied"],
-  comments: ["Comments", "Also at the end of a line, and blank lines"],
-  labels: ["Unused labels", "Local labels that nothing names, and the padding behind the end"],
+  locations: ["Locations", ".loc and .file; links between lines stay"],
+  comments: ["Comments", "Comments, also at the end of a line, and blank lines"],
+  labels: ["Unused labels", "Unreferenced local labels, and padding after the end"],
 };
 
 interface Forms {
