@@ -44,7 +44,7 @@ def test_what_is_computed_of_a_record_and_shown_of_it_needs_no_torch(
     training = wb.Report.load(RECORDS / "training.wbr")
     assert answers["memory"] == wb.memory(training).peak
     assert answers["opportunities"] == repr(wb.opportunities(training))
-    assert answers["launches"].startswith("Launches(2 kernels on h100, by a model)")
+    assert answers["launches"].startswith("Launches(2 kernels on h100, modelled)")
     assert answers["chart"] == "'Figure'"
     assert answers["shown"] > 500
     assert answers["live view"] == "'DiffView'"

@@ -141,7 +141,7 @@ def test_cuda_graphs_that_torch_records_are_the_call(report: wb.Report) -> None:
 def test_a_forecast_shows_itself(report: wb.Report, tmp_path: Path) -> None:
     told = wb.forecast(report)
     assert repr(told).startswith(told.sentence)
-    assert "not in it: guards" in repr(told)
+    assert "ot included: guards" in repr(told)
     html = told._repr_html_()
     assert html is not None
     assert all(word in html for word in ("Lines", "Modules", "Kernels", "net.blocks.0"))
@@ -195,7 +195,7 @@ def test_a_call_waits_for_its_collectives_in_its_time_and_interval(report: wb.Re
     assert sent.least_us < sent.call_us
     assert sent.most_us is not None
     assert sent.most_us > sent.call_us
-    assert "it waits 80.0 µs for collectives" in sent.sentence
+    assert "exposed communication 80.0 µs" in sent.sentence
     assert (sent.waits.us, sent.waits.most_us) == (80.0, 80.0 + 0.15 * 90.0 + 10.0)
 
 

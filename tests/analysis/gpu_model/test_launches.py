@@ -151,7 +151,7 @@ def test_what_is_launched_again_is_one_kernel() -> None:
     again = replace(made, tables={**made.tables, "kernels": Table.of(Kernel, rows)})
     assert tell_kernels_of(again) == "3 kernels, started 9 times"
     found = wb.launches(again)
-    assert repr(found).startswith("Launches(3 kernels, started 9 times on h100, by a model)")
+    assert repr(found).startswith("Launches(3 kernels, started 9 times on h100, modelled)")
     assert found.plot().axes[0].get_title(loc="left").startswith("3 kernels, started 9 times: ")
     assert "µs of launches (model): 3 kernels, started 9 times. " in answer_text(again)
     assert "3, started 9 times" in text(again)
@@ -172,8 +172,8 @@ def test_the_documented_times_of_a_host_are_those_of_the_gpu_run() -> None:
     rows = {row["name"]: row for row in run["figures"]}
     by_model = rows["saved by CUDA graphs, by wb.launches"]
     measured = rows["saved by CUDA graphs, measured"]
-    launch = rows["saved by CUDA graphs, by wb.launches with the profile's cost of a launch"]
-    whole = rows["time of a call by wb.launches over the measured one"]
+    launch = rows["saved by CUDA graphs, by wb.launches with the profiled launch cost"]
+    whole = rows["call time by wb.launches over measured"]
     (launch_us,) = re.findall(r"[\d.]+ µs", launch["note"])
     call_us, graph_us = re.findall(r"\d+ µs", measured["note"])
     model_us, _ = re.findall(r"\d+ µs", whole["note"])

@@ -378,7 +378,7 @@ def test_a_break_with_a_rewrite_shows_it_and_the_rewritten_code_is_one_graph() -
     tried = found.try_()
     assert tried.agrees
     assert (tried.before.breaks, tried.after.breaks) == (1, 0)
-    assert "1 graph break less" in repr(tried.diff)
+    assert "1 fewer graph break" in repr(tried.diff)
     assert rules_of(wb.opportunities(wb.explain(with_where, x))) == []
 
 

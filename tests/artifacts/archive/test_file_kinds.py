@@ -87,7 +87,7 @@ def test_a_file_of_spaces_is_not_empty(tmp_path: Path) -> None:
     path.write_bytes(b" " * 9000)
     with pytest.raises(wb.ArtifactError, match="contains only white space"):
         wb.inspect(path)
-    with pytest.raises(wb.ArtifactError, match="begins with white space"):
+    with pytest.raises(wb.ArtifactError, match="starts with white space"):
         wb.read_profile(path)
 
 
@@ -149,11 +149,11 @@ TIMELINE = (
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (TIMELINE, "is a memory timeline of torch.profiler as a page"),
+        (TIMELINE, "is a torch.profiler memory timeline as a page"),
         (b"<!DOCTYPE html><html><body>", "is an HTML page"),
-        (b"[[1, 2], [[0], [0]]]", "is a memory timeline of torch.profiler"),
+        (b"[[1, 2], [[0], [0]]]", "is a torch.profiler memory timeline"),
         (b'{"schemaVersion": 1, "traceEvents": [', "wb.read_profile"),
-        (b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 3,\n  "nodes": [', "is an execution trace"),
+        (b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 3,\n  "nodes": [', "is a torch execution trace"),
     ],
 )
 def test_texts_of_others_are_said_to_be_that(tmp_path: Path, content: bytes, words: str) -> None:
@@ -171,7 +171,7 @@ def test_an_execution_trace_as_torch_writes_it(tmp_path: Path) -> None:
     observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
     with torch.profiler.profile(execution_trace_observer=observer):
         torch.ones(3).relu()
-    assert "is an execution trace of torch" in refused(path)
+    assert "is a torch execution trace" in refused(path)
 
 
 def test_a_text_is_no_pickle(tmp_path: Path) -> None:

@@ -107,9 +107,9 @@ def test_weights_with_their_places():
 
 
 def test_what_cpp_cannot_hand_over_is_refused():
-    with pytest.raises(wb.UsageError, match="no input contract: torch itself wrote it"):
+    with pytest.raises(wb.UsageError, match="no input contract, because torch itself wrote it"):
         list_input_leaves(model(X, contract={}))
-    with pytest.raises(wb.UsageError, match="for dtype bits8"):
+    with pytest.raises(wb.UsageError, match="supports dtype bits8"):
         header(model(replace(X, dtype="bits8")))
 
 

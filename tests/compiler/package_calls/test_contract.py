@@ -68,7 +68,7 @@ def test_a_shared_dimension_has_one_size(small: Any) -> None:
 
 def test_what_was_left_at_its_default_is_part_of_the_code(small: Any) -> None:
     words = refusal(small.load(), *small.args, 3.0)
-    assert "was compiled with scale=2.0" in words
+    assert "was compiled for scale=2.0" in words
 
 
 def test_a_call_that_is_written_wrongly_shows_the_signature(small: Any, tied: Any) -> None:

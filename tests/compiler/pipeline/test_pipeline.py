@@ -166,7 +166,7 @@ def test_a_backend_that_cannot_be_saved_is_refused_with_the_reason() -> None:
     def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
         return graph.forward
 
-    with pytest.raises(wb.CaptureError, match="made of add, a method, cannot be saved: it does"):
+    with pytest.raises(wb.CaptureError, match="result for add, a method, cannot be saved: it does"):
         wb.aot_compile(add, (X, Y), backend=backend)
 
 

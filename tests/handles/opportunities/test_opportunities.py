@@ -153,7 +153,7 @@ def test_of_a_record_nothing_can_be_tried(product: Any) -> None:
     assert "not alive here" in found.why_not
     with pytest.raises(wb.UsageError, match="not alive here"):
         found.try_()
-    with pytest.raises(wb.UsageError, match="There are: copied-matrix"):
+    with pytest.raises(wb.UsageError, match="expected one of copied-matrix"):
         wb.opportunities(product)["shape-padding"]
 
 

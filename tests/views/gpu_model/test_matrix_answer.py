@@ -114,8 +114,8 @@ def test_two_listings_are_compared_by_the_last_stage_that_both_have() -> None:
         (lambda m: m.plot("spills"), "Nothing to draw for 'spills'"),
         (lambda m: m.diff("k9", "a100", "h100"), "no kernel 'k9'. It has k0, k1."),
         (lambda m: m.diff("k0", "a100", "b200"), "no GPU 'b200'. It has t4, a100, h100."),
-        (lambda m: m.diff("k0", "a100", "h100", "ptx"), "no ptx of k0.*both have sass"),
-        (lambda m: m.diff("k1", "t4", "a100"), "no code of k1.*takes bf16"),
+        (lambda m: m.diff("k0", "a100", "h100", "ptx"), "do not both have the ptx of k0; choose one of: sass"),
+        (lambda m: m.diff("k1", "t4", "a100"), "do not both have the code of k1.*takes bf16"),
     ],
 )
 def test_what_is_not_there_is_said(ask: Any, words: str) -> None:
@@ -154,7 +154,7 @@ def test_a_saved_record_keeps_the_matrix(tmp_path: Path) -> None:
 
 
 def test_a_record_draws_the_figure_that_differs_most() -> None:
-    assert matrix().report.plot("matrix").get_suptitle() == "Registers of a thread"
+    assert matrix().report.plot("matrix").get_suptitle() == "Registers per thread"
     assert "k0 on h100" in make().plot("ranked_configs").get_suptitle()
 
 

@@ -57,7 +57,7 @@ _SAID = {
     "no own": "compiled without an attribute {} of its own, now it has one",
     "none of its class": "compiled without an attribute {} of its class, now it has one",
     "key": "compiled with {} in it, now it is gone",
-    "no key": "compiled without {}, now it is in it",
+    "no key": "compiled without {}, which it has now",
     "members": "compiled with {}, now it has other members",
     "keys": "compiled with the keys {}, now it has others",
     "alive": "compiled with an object that is gone",

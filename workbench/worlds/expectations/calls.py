@@ -43,6 +43,7 @@ def expect(x: Any, **limits: Any) -> Expectation:
     workbench.errors.ExpectationError: f:
       kernels: 1 (counted), at most 0 expected
         - k0 (cpp_fused_add_mul_relu_0)
+    Causes and fixes: docs/pages/guide/troubleshooting.md#expectationerror
     """
     from workbench.artifacts.records.report_in import record_of
     from workbench.worlds.expectations.expectation import Expectation

@@ -128,7 +128,7 @@ def numerics(
     Examples
     --------
     >>> wb.numerics(compiled, (x,)).sentence
-    'Equal to eager bit for bit.'
+    'Bitwise equal to eager.'
     """
     from workbench.compiler.request.compile_request import CompileRequest, check_args
     from workbench.compiler.request.composition import choose_options

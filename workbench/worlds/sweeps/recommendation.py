@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from workbench.arguments import read_answer
 from workbench.errors import UsageError, suggest
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report.paired import (
     LEAST_DIFFERENCE,
     NO_VERDICT,
@@ -74,7 +74,7 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     else:
         yield from _by_figure(choice)
     if len(winner.same) > _SHOWN:
-        yield f"Identical generated code: {len(winner.same)} other configurations."
+        yield f"Identical generated code: {plural(len(winner.same), 'other configuration')}."
     elif winner.same:
         names = " and ".join(name_setting(one, choice) for one in winner.same)
         yield f"Identical generated code: {names}."

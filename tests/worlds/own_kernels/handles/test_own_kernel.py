@@ -119,7 +119,7 @@ def test_a_matrix_says_where_the_grid_cannot_be_launched() -> None:
     made = wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), target="mi300x", BLOCK=8)
     frame = made.matrix(["mi300x", "h100"]).frame().set_index("target")
     assert frame.note.isna()["mi300x"]
-    assert frame.note["h100"].startswith("it cannot be launched: part 1 of its grid is 70,000")
+    assert frame.note["h100"].startswith("it cannot be launched: axis 1 of its grid is 70,000")
 
 
 def test_a_matrix_has_the_call_on_every_gpu(tuned: OwnKernel) -> None:
@@ -141,7 +141,7 @@ def test_its_record_is_saved_and_its_view_is_a_page(tuned: OwnKernel, tmp_path: 
     again = wb.Report.load(tmp_path / "k.wbr")
     assert repr(again).startswith("Report(matmul, h100, ok, 1 kernel, 1 configuration)")
     assert "tl.dot" in tuned.to_html()
-    assert "registers of a thread" in str(again)
+    assert "registers per thread" in str(again)
 
 
 def test_a_call_of_meta_tensors_is_compiled() -> None:
@@ -229,7 +229,7 @@ def test_a_kernel_of_gluon_is_compiled_from_its_own_layouts_on() -> None:
     assert stages == ["ttgir", "llir", "ptx", "sass"]
     assert made.report.request.backend == "gluon"
     assert made.report.resources[0].smem_bytes == 64 * 64 * 4
-    said = "Result has an invalid layout: .*; a warp has 64 threads on this GPU"
+    said = "Result has an invalid layout: .*; its Gluon code is invalid there: layouts must fill warps, which have 64 threads"
     with pytest.raises(wb.CaptureError, match=said):
         print(made.on("mi300x").report)
 

@@ -84,7 +84,7 @@ def test_what_cannot_be_used_is_discarded_with_its_reason(added: Tuned) -> None:
 
 def test_the_sentence_says_modelled(added: Tuned) -> None:
     assert "add on h100: BLOCK=" in added.sentence
-    assert "Modelled, not measured." in added.sentence
+    assert "Modelled, not measured: " in added.sentence
     assert added.kind == "pointwise"
 
 

@@ -121,7 +121,7 @@ def test_room_to_work_in_is_named_or_not_judged() -> None:
     asked = {"reference": lambda x, *_: x * 2 + 1, "writes": "out"}
     checked = check(ties.works_in_room, *args, grid=2, asked=asked)
     assert (checked.findings, verdict(checked)) == ((), "not checked")
-    assert checked.cases[0].not_judged[0].startswith("what it writes to room: name it in writes=")
+    assert checked.cases[0].not_judged[0].startswith("its writes to room: name it in writes=")
     fresh = check(ties.works_in_room, *args, grid=2, asked={**asked, "fresh": "room"})
     assert verdict(fresh) == "passed"
 
@@ -131,7 +131,7 @@ def test_an_integer_that_nobody_wrote_has_all_its_digits() -> None:
     asked = {"reference": lambda x, out, n: x + 1, "writes": "out"}
     x = torch.arange(100, dtype=torch.int32)
     (row,) = check(ties.leaves_one_out, x, out, 100, grid=2, asked=asked).findings
-    assert "should be 4, and it holds 715827882, which no program wrote" in row.text
+    assert "should be 4 (it holds 715827882, which no program wrote)" in row.text
 
 
 def softmax(*, cases: Any) -> KernelCheck:

@@ -307,9 +307,9 @@ def test_an_event_longer_than_any_is_passed_over_and_the_rest_read(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}', "is an execution trace"),
-        ("[[1, 2], [[0], [0]]]", "is a memory timeline"),
-        ("[[-1, 0, [1, 2], 3]]", "is a memory timeline"),
+        ('{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}', "is a torch execution trace"),
+        ("[[1, 2], [[0], [0]]]", "is a torch.profiler memory timeline"),
+        ("[[-1, 0, [1, 2], 3]]", "is a torch.profiler memory timeline"),
         ("[]," * 100_000, "no traceEvents list"),
     ],
 )

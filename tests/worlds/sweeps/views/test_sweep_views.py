@@ -147,7 +147,7 @@ def test_a_failed_sweep_says_where_the_reasons_are() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"chart": "pie"}, "Take one of: heat"),
+        ({"chart": "pie"}, "Choose one of: heat"),
         ({"chart": "heat", "x": "btach"}, "Unknown axis 'btach'"),
         ({"chart": "heat", "metric": "time"}, "Unknown metric 'time'"),
     ],
