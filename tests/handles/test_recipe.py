@@ -145,7 +145,7 @@ def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
 
 
 def test_what_is_no_gpu_is_refused_before_anything_runs(retarget: Retarget) -> None:
-    with pytest.raises(UsageError, match="'host' is none"):
+    with pytest.raises(UsageError, match="'host' is not one"):
         retarget.compare(["host", "h100"])
     with pytest.raises(UsageError, match="h1000"):
         retarget.start("h1000")

@@ -35,7 +35,7 @@ def test_without_cmake_or_a_compiler_it_is_one_sentence(
     (tmp_path / "CMakeLists.txt").write_text("project(none LANGUAGES CXX)\n")
     found = {name: project._tool(name) for name in ("cmake", "ninja")}
     monkeypatch.setattr(project, "_tool", {}.get)
-    with pytest.raises(wb.WorkbenchError, match=r"CMake was not found: pip install cmake\.$"):
+    with pytest.raises(wb.WorkbenchError, match=r"CMake was not found: pip install cmake\.\n"):
         project.build(tmp_path, "latency")
     if None in found.values():
         pytest.skip("no CMake or no Ninja")

@@ -117,7 +117,7 @@ def test_one_without_a_fake_function_says_what_to_register() -> None:
 
 
 def test_a_backward_that_nothing_gives_back_is_refused_only_where_it_is_needed() -> None:
-    with pytest.raises(UsageError, match="The backward of shipped_defined::learned cannot be"):
+    with pytest.raises(UsageError, match="The backward pass of shipped_defined::learned cannot be"):
         wb.aot_compile(call_learned, (torch.ones(4, requires_grad=True),), target="h100")
 
 
@@ -130,5 +130,5 @@ def test_operators_of_libraries_compile_for_a_virtual_gpu(function: Any) -> None
 
 
 def test_a_process_that_has_to_run_it_is_told_that_it_cannot() -> None:
-    with pytest.raises(UsageError, match="shipped_defined::bare runs in this process alone"):
+    with pytest.raises(UsageError, match="shipped_defined::bare exists only in this process"):
         pack({"function": call_bare}, "it")

@@ -53,7 +53,7 @@ def test_what_differs_of_autocast_is_named(autocast: None) -> None:
     with torch.autocast("cpu"):
         within = GlobalState.current()
         assert compiled.mismatches()[0].startswith(
-            "autocast on cpu: compiled for off, now on; call it under the same torch.autocast"
+            "autocast on cpu: compiled for off, now on (call it under the same torch.autocast"
         )
     with torch.autocast("cpu", cache_enabled=False):
         assert within.mismatches()[0].startswith("autocast's cache: compiled for on, now off;")

@@ -108,7 +108,7 @@ def test_a_profile_that_does_not_start_leaves_torch_as_if_it_was_never_tried(
 
     with monkeypatch.context() as patch:
         patch.setattr(torch.autograd.profiler, "_enable_profiler", fail)
-        with pytest.raises(ProfilerError, match=r"does not start: CUPTI is taken$"):
+        with pytest.raises(ProfilerError, match=r"does not start: CUPTI is taken\n"):
             trace(lambda: pytest.fail("it ran"), seen())
     assert trace(lambda: torch.ones(3), seen())
 

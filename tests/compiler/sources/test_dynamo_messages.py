@@ -40,7 +40,7 @@ def test_an_operator_that_refuses_its_inputs_is_named_with_their_shapes(
 ) -> None:
     assert explain_refused_inputs(HEAD + message) == words
     found = parse_break_message(HEAD + message)
-    assert found.explanation == f"While it is traced, {words}."
+    assert found.explanation == f"During tracing, {words}."
     assert not found.hints
 
 

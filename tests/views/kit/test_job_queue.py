@@ -173,7 +173,7 @@ def test_the_last_one_that_cannot_be_started_ends_as_failed(mail: Mailbox, bench
     join(mail)
     progress = mail.view.progress
     assert (progress["status"], progress["title"]) == ("failed", "there.aot")
-    assert "is there already" in progress["error"]
+    assert "already exists" in progress["error"]
 
 
 def test_a_view_that_cannot_be_told_keeps_no_job_from_its_turn() -> None:

@@ -26,7 +26,7 @@ def test_a_trace_is_shown_and_bound(
 def test_a_line_without_a_file_is_one_line(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run("%aot_profile")
     error = capsys.readouterr().err
-    assert error == "UsageError: %aot_profile: Write the file: %aot_profile trace.json.gz.\n"
+    assert error == "UsageError: %aot_profile: Name the file, as in %aot_profile trace.json.gz.\n"
 
 
 def test_its_options_are_arguments_of_the_call() -> None:
