@@ -41,7 +41,7 @@ class RankRow:
     message_bytes: int | None = number(
         "Messages",
         "B",
-        "All of its collectives, sized as NCCL counts",
+        "All of its collectives, as NCCL counts bytes",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
     )
     error: str = ""  # why it has no program

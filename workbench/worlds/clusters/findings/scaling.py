@@ -174,7 +174,7 @@ def _explain_unknown(nodes: int, kernels: int) -> str:
         )
     if kernels:
         many = plural(kernels, "kernel")
-        return f"the error of its step is unknown: that of {many} was not measured"
+        return f"the error of its step is unknown: the error of {many} was not measured"
     return ""
 
 

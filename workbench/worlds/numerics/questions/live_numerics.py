@@ -467,7 +467,7 @@ def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if gone := recipe.gone():
         raise UsageError(
             f"Inputs of the compiled call no longer exist: {', '.join(gone)}. Keep them in "
-            "variables, or pass others: `wb.numerics(compiled, args)`."
+            "variables, or pass new ones: `wb.numerics(compiled, args)`."
         )
     args, kwargs = recipe.inputs()
     return args, kwargs
@@ -523,7 +523,7 @@ def _refuse_without_numbers(
     for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
         if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
             raise UsageError(
-                f"{path} is a {type(leaf).__name__}, which the graphs replace by its inner "
+                f"{path} is a {type(leaf).__name__}, which the graphs replace with its inner "
                 "tensors, so its nodes cannot be compared one by one. Use wb.verify to compare "
                 "the whole call."
             )
