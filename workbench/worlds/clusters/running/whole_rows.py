@@ -251,7 +251,7 @@ class WholeRows:
             return _ON_MESH
         if part is None:
             why = (
-                f"its size {list(value.shape)} is not an equal part of the reference's "
+                f"its size {list(value.shape)} is not an even split of the reference's "
                 f"{list(whole.shape)}"
             )
             taken.pairs.append(LeafPair(name, whole, value, not_checked=why))

@@ -168,7 +168,7 @@ class LiveNumerics(Numerics):
 
         It tries the options that a cause names, this torch's options to round as eager does, and
         the worst kernel unfused. `tried` also has those that do not help. Kernels and bytes are
-        counted. Times are measured interleaved with the unchanged call, or bounded by a model if
+        counted. Times are measured interleaved with the unchanged call, or modelled bounds if
         the GPU is not here. The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.worlds.numerics.questions.cure_trials import try_cure

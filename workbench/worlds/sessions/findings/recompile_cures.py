@@ -609,8 +609,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if any("autocast" in reason.guard for reason in own):
         both += " and under one autocast"
     return Fix(
-        "expected for training and evaluation, a variant for each, compiled once; for a single "
-        f"variant call it in {both}",
+        "expected: training and evaluation get a variant each, compiled once; for a single "
+        f"variant, call it in {both}",
         (),
         True,
     )
