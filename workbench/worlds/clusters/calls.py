@@ -45,13 +45,13 @@ def virtual_cluster(
     ----------
     mesh
         The dimensions of the mesh, each with its number of GPUs: `{"dp": 64, "tp": 8}` is 512.
-        Ranks are counted along the last dimension first, as `init_device_mesh` does.
+        Ranks are numbered along the last dimension first, as in `init_device_mesh`.
     rank
         The rank of this process.
     gpus_per_node
-        GPUs that are linked directly with one another, not through the network.
+        Number of GPUs that are linked directly, not through the network.
     nvlink_gb_s, nic_gb_s
-        Bandwidth in GB/s that one GPU sends within its node, and to other nodes. Inductor orders
+        Bandwidth in GB/s of one GPU within its node, and to other nodes. Inductor orders
         collectives by these estimates. Default: torch's table for the GPU.
 
     Returns
@@ -107,20 +107,21 @@ def ranks(
     `build` runs once for each rank, inside a virtual cluster as that rank. Nothing is sent or
     computed. Each rank is compiled separately: no two are assumed to run the same code. The result
     has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
-    "collectives"), and `.diff()` between two of them. `.hangs` lists deadlocks, `.reports` is by
-    rank, and `.errors` has ranks that could not be built or compiled. Bytes are per rank.
+    "collectives"), and `.diff()` between two of them. `.hangs` lists deadlocks, `.reports` has a
+    report for each rank, and `.errors` the ranks that could not be built or compiled. Bytes are
+    per rank.
 
     Parameters
     ----------
     build
-        A function of the mesh that makes the model for the current rank. It returns the model with
-        the tuple of its example inputs: `return model, (x,)`. On meta it takes no memory.
+        A function of the mesh that makes the model for the current rank. It returns the model and
+        the tuple of its example inputs: `return model, (x,)`. A model on meta takes no memory.
     mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     ranks
         The ranks to compile. None compiles all ranks of a cluster of up to 8. In a larger one, it
         compiles the first rank, the last along each dimension, and the first of each set of uneven
-        shards, at most 8 of these. Shard sizes are read from DTensor parameters and inputs. If the
+        shards, for at most 8 sets. Shard sizes are read from DTensor parameters and inputs. If the
         code branches on its rank (pipeline stages), list those ranks.
     target, mode, options, grad
         As in `aot_compile`.
@@ -131,8 +132,9 @@ def ranks(
     Raises
     ------
     UsageError
-        A size, a rank or a rate is invalid, `build` does not return such a pair, or a process group
-        already exists. Or no rank could be built and compiled. No process group is left behind.
+        A size, a rank or a rate is invalid, `build` does not return a model and its inputs, or a
+        process group already exists. Or no rank could be built and compiled. No process group is
+        left behind.
 
     Examples
     --------
@@ -160,9 +162,9 @@ def ranks(
 @require_torch
 @checked
 def overlap_estimator(gpu: str) -> Any:
-    """Return a runtime estimator for torch's collective passes, from this cluster's links.
+    """Return a runtime estimator for torch's collective passes, based on this cluster's links.
 
-    torch's own formulas rate an H100 at 0.5 TFLOPS, on the real cluster too. They also assume the
+    torch's own formulas rate an H100 at 0.5 TFLOPS, even on the real cluster. They also assume the
     fewest nodes that a group of its size can span. Pass this as Inductor's option
     `aten_distributed_optimizations.custom_runtime_estimation`, here and on the real cluster.
 
@@ -180,7 +182,7 @@ def overlap_estimator(gpu: str) -> Any:
     Raises
     ------
     UsageError
-        No process group, an unknown GPU, or a GPU without data on its links.
+        There is no process group, the GPU is unknown, or its links are.
 
     Examples
     --------
@@ -231,7 +233,7 @@ def scaling(
     ----------
     build
         As in `ranks`: a function of the mesh that makes the model for the current rank. It returns
-        the model with the tuple of its example inputs. For training, the model returns its loss.
+        the model and the tuple of its example inputs. For training, the model returns its loss.
     meshes
         As in `virtual_cluster`, each of at most 4,096 GPUs.
     target
@@ -254,7 +256,7 @@ def scaling(
     executor
         Where programs are compiled, each in its own process: any concurrent.futures.Executor, such
         as Dask's `client.get_executor()`. By default they are compiled here, one after the other.
-        The table is the same.
+        The table is the same either way.
     progress
         Called with each mesh and its phases, and the seconds since the start. By default a progress
         line is shown in terminals and interactive notebooks. With an executor, it receives the
@@ -263,9 +265,9 @@ def scaling(
     Raises
     ------
     UsageError
-        No mesh, a mesh given twice or too large, invalid depths or optimizer, or a target without
-        data on its links. Or `build` cannot be sent to the workers of an executor, or no mesh could
-        be compiled. No process group is left behind.
+        There is no mesh, a mesh is too large or given twice, the depths or the optimizer are
+        invalid, or the target's links are unknown. Or `build` cannot be sent to the workers of an
+        executor, or no mesh could be compiled. No process group is left behind.
     KeyboardInterrupt
         On an interrupt; its attribute `scaling` has the table of the finished meshes.
 

@@ -41,7 +41,7 @@ class RankRow:
     message_bytes: int | None = number(
         "Messages",
         "B",
-        "All of its collectives, sized as NCCL counts",
+        "All of its collectives, as NCCL counts bytes",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
     )
     error: str = ""  # why it has no program
@@ -78,7 +78,7 @@ class ScalingRow:
     exposed_least_us: float | None = number(
         "Exposed at least",
         "us",
-        "Lower bound by the model's errors: slow kernels, fast links",
+        "Lower bound from the model's errors: slow kernels, fast links",
         source="model",
         meaning="Lower bound of `exposed_us`: kernels as slow and links as fast as their errors "
         "allow.",
@@ -86,7 +86,7 @@ class ScalingRow:
     exposed_most_us: float | None = number(
         "Exposed at most",
         "us",
-        "Upper bound by the model's errors: fast kernels, slow links",
+        "Upper bound from the model's errors: fast kernels, slow links",
         source="model",
         meaning="Upper bound of `exposed_us`: kernels as fast and links as slow as their errors "
         "allow.",

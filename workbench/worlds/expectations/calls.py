@@ -15,7 +15,7 @@ __all__ = ["expect"]
 
 @checked
 def expect(x: Any, **limits: Any) -> Expectation:
-    """Check a compilation against limits; raises one error with all violations.
+    """Check a compilation against limits; raises one error that lists all violations.
 
     `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts. `peak_bytes` is counted
     as in `memory`; `compile_s` is measured. A number is a maximum; a string has a comparison, such
@@ -33,7 +33,7 @@ def expect(x: Any, **limits: Any) -> Expectation:
     ExpectationError
         A value violates its limit or is missing from the report; the message lists the places.
     UsageError
-        An unknown name or an invalid limit.
+        The name of a limit is unknown, or its value is invalid.
 
     Examples
     --------

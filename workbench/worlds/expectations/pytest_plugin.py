@@ -66,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("compiles", "limits on compilations").addoption(
         "--compiles-update",
         action="store_true",
-        help=f"write the baselines of tests, into {_FOLDER} next to each test file",
+        help=f"write the baselines into {_FOLDER} next to each test file",
     )
 
 

@@ -67,8 +67,8 @@ def read_tritonparse(path: str | PathLike[str]) -> Report:
     Parameters
     ----------
     path
-        A `*.ndjson` or `*.ndjson.gz` file, as the program wrote it or `tritonparseoss parse` left
-        it, or a folder of them.
+        A `*.ndjson` or `*.ndjson.gz` file, written by the program or by `tritonparseoss parse`,
+        or a folder of them.
 
     Raises
     ------

@@ -95,19 +95,19 @@ def numerics(
         randomly weighted outputs: each operator's gradient against autograd's. For a virtual GPU,
         Triton's interpreter runs every Triton kernel on the CPU; calls of GPU libraries are not
         checked. For a loaded file or a package, the outputs are compared. Its kernels are compared
-        if compiling the reference here gives the code of the file.
+        if compiling the reference here gives the code in the file.
     args, kwargs
         The inputs of the call, with real values. Default: the inputs of the compilation.
     against
         Another program of the same call instead of eager: compiled in another mode, or for
-        training. Or the file that `.save_values(path)` wrote with another release of torch. The
+        training. Or a file from `.save_values(path)`, also from a different release of torch. The
         result then has the first bitwise difference: `.sentence`, `.first`, `.frame()`.
     reference
         The compiled function or module, if a file names none that can be imported.
     references
         References for your Triton kernels and operators, by name or by the kernel itself:
-        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes those of the
-        kernel's arguments that it names, with their values before the call. It returns the tensor
+        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes the kernel
+        arguments that its parameters name, with their values before the call. It returns the tensor
         that the kernel writes, or a dict of several. A reference for an operator takes the
         operator's arguments. In eager's computation, it replaces the kernel. A kernel without a
         reference is not checked, and the sentence says so. All other parts are checked, from the
@@ -209,8 +209,8 @@ def minify(
         The inputs of the call.
     fails
         `fails(graph_module, inputs)` compiles the graph itself and returns whether that fails. By
-        default a graph fails if it raises as the whole does. It also fails if its error against
-        float64 is more than 64 eps and more than 8 times eager's.
+        default a graph has to fail as the whole call does: with the same type of exception, or with
+        an error against float64 of more than 64 eps and more than 8 times eager's.
     options
         Compiler options, as for `aot_compile`.
     progress

@@ -29,9 +29,9 @@ def kernel(
     Parameters
     ----------
     fn
-        A `@triton.jit` or `@gluon.jit` kernel, with `@triton.autotune` and `@triton.heuristics` or
-        without. For a `@helion.kernel`, the generated Triton is used, in the configuration
-        `config=` or by default its first one; it needs no grid.
+        A `@triton.jit` or `@gluon.jit` kernel, optionally with `@triton.autotune` and
+        `@triton.heuristics`. For a `@helion.kernel`, the generated Triton is used, with the
+        configuration `config=` (default: its first one); it needs no grid.
     args
         Tensors, tensor descriptors and numbers. Tensors on meta have no values: such a call can be
         compiled but not run.
@@ -46,7 +46,7 @@ def kernel(
     Raises
     ------
     UsageError
-        It is not a kernel, an argument is missing or unknown, the grid is invalid, or the GPU is
+        `fn` is not a kernel, an argument is missing or unknown, the grid is invalid, or the GPU is
         unknown.
 
     Examples

@@ -26,7 +26,7 @@ from workbench.worlds.own_kernels import calls
 KERNEL = (
     Option(
         ("-t", "--target"),
-        "the target GPU, such as h100; not needed in this machine",
+        "the target GPU, such as h100 (the default); it is not needed here",
         "GPU",
         list_more=list_gpus,
     ),

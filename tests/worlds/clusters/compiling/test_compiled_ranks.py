@@ -107,9 +107,9 @@ def test_a_rank_that_would_hang_is_named(target: str) -> None:
     page = found.to_html()
     assert "nothing" in page
     assert "all_gather of 256 B, float32" in page
-    (other,) = [words for words in found.sentences if "other code" in words]
+    (other,) = [words for words in found.sentences if "different code" in words]
     assert "Guards" not in other  # what a call has to fulfil makes no other code
-    assert other.startswith("Rank 3 (b) has the shards of rank 0 (a), but other code: ")
+    assert other.startswith("Rank 3 (b) has the shards of rank 0 (a), but different code: ")
 
 
 def build_swapped(mesh: Any) -> Any:
@@ -128,7 +128,7 @@ def build_swapped(mesh: Any) -> Any:
 def test_the_same_kernels_in_another_order_are_not_laid_to_guards() -> None:
     found = wb.ranks(build_swapped, {"tp": 2}, grad=False)
     assert found.hangs[0].startswith("Rank 1 deadlocks: it waits for an all-gather of 512 B")
-    (other,) = [words for words in found.sentences if "other code" in words]
+    (other,) = [words for words in found.sentences if "different code" in words]
     assert other.endswith("kernels and graphs match, generated lines differ.")
 
 

@@ -86,7 +86,7 @@ def test_the_change_of_a_cause_comes_before_those_of_its_kernel() -> None:
     ]
     assert find_cures(cures, replace(row, kernel=None, option="")) == []
     assert describe_option(UNFUSED) == (
-        "Write the value of every operator of k0 to memory, as eager does."
+        "Write the value of every operator in k0 to memory, as eager does."
     )
 
 

@@ -46,7 +46,7 @@ def test_what_was_measured_is_what_everything_is_ranked_by_then() -> None:
 def test_the_profile_of_another_program_is_refused() -> None:
     report = wb.Report.load(TRACES / "workbench.wbr")
     other = make_profile(kernels=[run("k0", "triton_poi_fused_add_0", "triton_poi_fused_add_0")])
-    with pytest.raises(wb.errors.UsageError, match="another program"):
+    with pytest.raises(wb.errors.UsageError, match="different program"):
         report.with_profile(other)
 
 
@@ -109,5 +109,5 @@ def test_a_profile_with_a_record_is_saved_and_shows_it(tmp_path: Path) -> None:
     assert str(lines[str(row["line"]).split("; ")[0]]).startswith("L:")
     assert any(fact["label"] == "Fused" and "rsqrt" in fact["text"] for fact in said)
     assert shown["records"] == []  # the record is not in the file
-    with pytest.raises(wb.errors.UsageError, match="another program"):
+    with pytest.raises(wb.errors.UsageError, match="different program"):
         make_profile().with_report(report)

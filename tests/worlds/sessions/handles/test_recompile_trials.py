@@ -197,7 +197,7 @@ def test_a_patch_is_tried_on_the_calls_that_were_compiled(
     assert made.verdict == "cures", made
     assert made.sentence.startswith(counts)
     assert "Outputs, gradients, inputs and buffers after the call agree" in made.sentence
-    assert ("then have other strides" in made.sentence) is (program is run_layout)
+    assert ("then have different strides" in made.sentence) is (program is run_layout)
     written = [each for edit in patch.change.edits for each in edit.after]
     assert line in written
     assert f"+{line}".replace(" ", "") in made.patch.replace(" ", "")

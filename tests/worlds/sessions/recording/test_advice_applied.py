@@ -531,7 +531,7 @@ def masked(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
 
 def test_a_first_call_without_operators_is_said_to_be_why_nothing_is_compiled() -> None:
     (said,) = called(masked, [(ones(3), None), (ones(3), ones(3))]).advice
-    assert "the first call of masked ran no tensor operator, and torch skips it" in said
+    assert "the first call of masked ran no tensor operator, and torch has skipped it" in said
 
 
 def test_a_model_that_is_cast_is_expected_to_be_compiled_once_more() -> None:

@@ -249,7 +249,7 @@ def _check(request: ScalingRequest) -> None:
         if (size := prod(mesh.values())) > MOST_GPUS:
             raise UsageError(
                 f"The mesh {name_mesh(mesh)} has {size} GPUs: give at most {MOST_GPUS}. The models "
-                "were validated on far fewer."
+                "were validated on far fewer GPUs."
             )
         if list(mesh.items()) in [list(other.items()) for other in seen]:
             raise UsageError(f"meshes has {name_mesh(mesh)} twice: give each mesh once.")

@@ -100,7 +100,7 @@ def _choose_ranks(mesh: Mapping[str, int], layouts: frozenset[Layout]) -> tuple[
     uneven = find_uneven_ranks(mesh, layouts)
     chosen = sorted({*corners, *uneven[:_MOST]})
     left = len(uneven) - len(uneven[:_MOST])
-    more = f" {plural(left, 'more rank')} with other shards were not compiled." if left else ""
+    more = f" {plural(left, 'more rank')} with different shards were not compiled." if left else ""
     along = "" if len(mesh) == 1 else " along each dimension"
     why = (
         f"Compiled separately: {_count(chosen)}, the first, the last{along}, and one for each set "

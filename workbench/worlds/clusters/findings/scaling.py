@@ -174,7 +174,7 @@ def _explain_unknown(nodes: int, kernels: int) -> str:
         )
     if kernels:
         many = plural(kernels, "kernel")
-        return f"the error of its step is unknown: that of {many} was not measured"
+        return f"the error of its step is unknown: the error of {many} was not measured"
     return ""
 
 
@@ -262,7 +262,8 @@ def _tell_memory(scaling: Scaling, rows: Sequence[ScalingRow]) -> str:
     if most.reserved_bytes is not None:
         reserved = number_text(most.reserved_bytes, "bytes")
         words = f"{words}; torch's allocator reserves up to {reserved} (modelled)"
-    return f"{words}. That is too much on {join_words(too_much)}." if too_much else f"{words}."
+    more = f" The peak exceeds the capacity on {join_words(too_much)}." if too_much else ""
+    return f"{words}.{more}"
 
 
 def _tell_error(rows: Sequence[ScalingRow]) -> str:
@@ -272,9 +273,9 @@ def _tell_error(rows: Sequence[ScalingRow]) -> str:
     if not unknown:
         return f"Model error, where compared with measurements: {words}."
     about = (
-        f"The error of a step is unknown on {join_words(unknown)}. Collectives were compared with "
-        f"measurements from {LEAST_CHECKED} on and up to {MOST_CHECKED_NODES} nodes, and some "
-        "kernels not at all."
+        f"The error of a step is unknown on {join_words(unknown)}. Only collectives of at least "
+        f"{LEAST_CHECKED} on up to {MOST_CHECKED_NODES} nodes were compared with measurements, and "
+        "some kernels were not."
     )
     return f"{about} Elsewhere: {words}." if words else about
 

@@ -177,8 +177,8 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
         note = (
             f"{name} was sharded by fully_shard. Its own code was compiled with whole parameters, "
             "without its hooks. The table collectives has what the hooks send in a larger model, "
-            "with origin 'hook'. With DTensors by a parametrization, Inductor could bucket and "
-            "overlap it."
+            "with origin 'hook'. With parametrized DTensors, Inductor could bucket and "
+            "overlap this communication."
         )
         (block,) = sharded.blocks
         return _tell(request, sharded.module, note, block.forward, block.backward)

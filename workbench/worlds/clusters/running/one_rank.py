@@ -197,7 +197,7 @@ class _OneRank:
             if (args or kwargs) and question.whole is None:
                 raise UsageError(
                     "Both build and the call of verify give inputs: omit one of them. With "
-                    "reference=, those of the call are the reference's."
+                    "reference=, the inputs of the call are for the reference."
                 )
             built, args, kwargs = built[0], tuple(built[1]), {}
         if not callable(built):

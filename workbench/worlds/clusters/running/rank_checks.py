@@ -100,9 +100,9 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
     was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
-        f"build makes another program than the compiled one: call {at + 1} of its graph is {now} "
-        f"instead of {was}. Pass the function that made the model, with inputs of the same sizes "
-        "and dtypes."
+        f"build makes a different program from the compiled one: call {at + 1} of its graph is "
+        f"{now} instead of {was}. Pass the function that made the model, with inputs of the same "
+        "sizes and dtypes."
     )
 
 
@@ -142,8 +142,8 @@ def _notes(question: RankQuestion) -> tuple[str, ...]:
     against = (
         "Nothing was compared with an unsharded model: pass it as reference= to check the sharding."
         if question.whole is None
-        else f"Gradients against {question.whole.name} use the {question.whole.loss} of the losses "
-        "if ranks hold different parts of an output."
+        else "If ranks hold different parts of an output, gradients are compared with those of "
+        f"{question.whole.name} for the {question.whole.loss} of the losses."
     )
     return *kinds, against
 
@@ -232,7 +232,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         if all(row.verdict != "failed" for row in run.rows):
             continue
         if [_name(one) for one in run.sent] == [_name(one) for one in run.sent_eagerly]:
-            sent = f"{question.runs} start the program's collectives in its order."
+            sent = f"{question.runs} start the same collectives as the program, in the same order."
             if question.kernels is None:
                 return sent
             return (
@@ -248,7 +248,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             return f"{of_rank} lacks {missing[0]}{more}."
-        return f"{of_rank} starts other collectives than the program."
+        return f"{of_rank} starts different collectives from the program."
     return next((run.cause for run in runs if run.cause), "")
 
 

@@ -164,8 +164,8 @@ class WholeRows:
             return ""
         shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
         return (
-            f"The ranks start with other values of {shown} than {self._whole.name}. Call the same "
-            "torch.manual_seed in build and before creating the reference."
+            f"The ranks and {self._whole.name} start with different values of {shown}. Call the "
+            "same torch.manual_seed in build and before creating the reference."
         )
 
     def _with_lines(self, sent: Sequence[Sent]) -> tuple[Sent, ...]:
@@ -251,7 +251,7 @@ class WholeRows:
             return _ON_MESH
         if part is None:
             why = (
-                f"its size {list(value.shape)} is not an equal part of the reference's "
+                f"its size {list(value.shape)} is not an even split of the reference's "
                 f"{list(whole.shape)}"
             )
             taken.pairs.append(LeafPair(name, whole, value, not_checked=why))
@@ -497,8 +497,8 @@ class Whole:
                 ) from error
             if not torch.equal(before, torch.get_rng_state()):
                 raise UsageError(
-                    f"The reference {name} draws random numbers, and the ranks draw others. Use "
-                    "model.eval(), or omit reference."
+                    f"The reference {name} draws random numbers, and the ranks draw different "
+                    "ones. Use model.eval(), or omit reference."
                 )
             exact = _run_in_double(reference, module, args, kwargs, grad=grad)
         return cls(name, results, exact, weights, loss, list_learned(module))

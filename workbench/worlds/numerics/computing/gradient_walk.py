@@ -305,7 +305,7 @@ def _check_gradient(
             if one.shape == wide.shape
         ]
         if not fits:
-            raise CannotCompute(f"{end}: no gradient by autograd has the shape of {step.node.name}")
+            raise CannotCompute(f"{end}: no autograd gradient has the shape of {step.node.name}")
         # of several inputs or outputs of one shape it is the nearest: a wrong one is far from all
         _, number, order = min(fits, key=lambda fit: fit[0])
         before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=order, number=number)

@@ -180,7 +180,7 @@ class GpuProgram(HostProgram):
         listed = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
         return listed and (
             f"On that GPU, eager runs its own kernels for {listed}; this comparison uses torch's "
-            "for the CPU."
+            "CPU kernels."
         )
 
     def call_observed(

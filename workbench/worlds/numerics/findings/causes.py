@@ -183,7 +183,7 @@ def classify(found: Measured) -> Cause:
     if found.own_off > NO_FAULT and found.own_off > _WORSE * found.eager_off:
         return Cause(SOMETHING_ELSE)
     if found.zeros_off > NO_FAULT:
-        return Cause(SOMETHING_ELSE, "other than 0 where eager and float64 give 0")
+        return Cause(SOMETHING_ELSE, "nonzero where eager and float64 give 0")
     if found.both_lost:
         lost = plural(found.both_lost, "element")
         return Cause(UNKNOWN, f"NaN, infinite or finite in {lost}, unlike float64, in both")

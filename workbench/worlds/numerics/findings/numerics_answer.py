@@ -53,7 +53,7 @@ class Answer:
         if self.unlike:
             return " ".join(self.unlike)
         if not self.outputs:
-            return "The outputs were not compared, only each part with its own inputs."
+            return "The outputs were not compared; each part was checked on its own inputs."
         if all(not row.differ for row in self.outputs):
             return "Bitwise equal to eager."
         if not rows:
@@ -73,7 +73,7 @@ class Answer:
             )
         which = "Nearer to float64 than eager"
         if own <= eager * ALIKE and eager <= own * ALIKE:
-            which = "As near to float64 as eager"
+            which = "As close to float64 as eager"
         elif own > eager:
             which = "Farther from float64 than eager"
             if worst.noise is not None and own <= worst.noise:

@@ -33,7 +33,7 @@ _TEXTS = {
     "necessarily to float64.",
     FULL_PRODUCTS: "Compute float32 matmuls in full precision, without TF32: the same kernels, at "
     "the float32 rate.",
-    FALLBACK_RANDOM: "Draw random numbers as eager does: by a library call, which is not fused.",
+    FALLBACK_RANDOM: "Draw random numbers as eager does: with a library call, which is not fused.",
     UNCONTRACTED: "Round between multiply and add in C++ kernels, as eager does: no fused "
     "multiply-adds.",
     _STRICT.format("strict_pointwise"): "Round pointwise operators as eager does: torch's own "
@@ -71,7 +71,7 @@ def describe_option(option: str) -> str:
     """What an option does to the numbers, in a sentence."""
     name, _, value = option.partition("=")
     if name == UNFUSED:
-        return f"Write the value of every operator of {value[1:-1]} to memory, as eager does."
+        return f"Write the value of every operator in {value[1:-1]} to memory, as eager does."
     return _TEXTS.get(option, f"Compile with {option}.")
 
 

@@ -445,7 +445,7 @@ class FiveQuestions:
     def _say_cure(self, row: Deviation) -> str:
         advice = {
             SOMETHING_ELSE: "No option: the generated code is wrong. Report its script as a bug.",
-            FORMULA: f"No option: the {row.part} computes another formula. Fix the formula.",
+            FORMULA: f"No option: the {row.part} computes a different formula. Fix the formula.",
             UNKNOWN: "Unknown: it was not compared.",
         }.get(row.cause, "")
         cure = self.cure

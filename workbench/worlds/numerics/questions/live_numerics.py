@@ -168,7 +168,7 @@ class LiveNumerics(Numerics):
 
         It tries the options that a cause names, this torch's options to round as eager does, and
         the worst kernel unfused. `tried` also has those that do not help. Kernels and bytes are
-        counted. Times are measured interleaved with the unchanged call, or bounded by a model if
+        counted. Times are measured interleaved with the unchanged call, or modelled bounds if
         the GPU is not here. The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.worlds.numerics.questions.cure_trials import try_cure
@@ -467,7 +467,7 @@ def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if gone := recipe.gone():
         raise UsageError(
             f"Inputs of the compiled call no longer exist: {', '.join(gone)}. Keep them in "
-            "variables, or pass others: `wb.numerics(compiled, args)`."
+            "variables, or pass new ones: `wb.numerics(compiled, args)`."
         )
     args, kwargs = recipe.inputs()
     return args, kwargs
@@ -523,7 +523,7 @@ def _refuse_without_numbers(
     for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
         if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
             raise UsageError(
-                f"{path} is a {type(leaf).__name__}, which the graphs replace by its inner "
+                f"{path} is a {type(leaf).__name__}, which the graphs replace with its inner "
                 "tensors, so its nodes cannot be compared one by one. Use wb.verify to compare "
                 "the whole call."
             )

@@ -57,7 +57,7 @@ _NOT_COMPARED = (
     "whether they matter."
 )
 
-NO_TWIN = "A single kernel has no eager counterpart: compare its values by `k.check(reference)`."
+NO_TWIN = "A single kernel has no eager counterpart: compare its values with `k.check(reference)`."
 _COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
 _EACH = "same inputs as eager's nodes, no inherited error; worst cause first"
 

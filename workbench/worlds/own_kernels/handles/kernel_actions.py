@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
 
 _GLUON = (
-    "Gluon kernels are only compiled here, not run. Nor does triton-viz 3.0, the last release "
-    "tried, run them."
+    "Gluon kernels are only compiled here, not run. triton-viz 3.0, the last release tried, "
+    "cannot run them either."
 )
 _META = "A tensor is on meta and has no values, so nothing can run."
 _ELSEWHERE = {
-    "profile": "Its GPU is not in this machine: time the best configurations where it is, by "
+    "profile": "Its GPU is not in this machine: time the best configurations there with "
     "`k.tune(measure=5)`.",
-    "autotune": "`k.rank_configs()` ranks its autotuner's configurations by a model, `k.tune()` "
-    "those of a space.",
+    "autotune": "`k.rank_configs()` ranks its autotuner's configurations by modelled time, "
+    "`k.tune()` those of a search space.",
     "save": "A single kernel is not an `.aot` file: `k.save(path)` writes its report.",
     "check": "A single kernel is not an `.aot` file, so it cannot be checked for a machine.",
     "budgets": "A single kernel allocates nothing.",

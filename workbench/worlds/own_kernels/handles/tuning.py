@@ -291,7 +291,7 @@ def _read_cases(call: KernelCall, sizes: Any, kind: str) -> Iterator[dict[str, i
         return
     if not kind.startswith("product"):
         raise UsageError(
-            f"{call.name} is not a GEMM, and sizes are for GEMMs: make a wb.kernel of each size, "
+            f"{call.name} is not a GEMM, and sizes are for GEMMs: make a wb.kernel for each size, "
             "and tune each."
         )
     given = [sizes] if isinstance(sizes, Mapping | int) else sizes

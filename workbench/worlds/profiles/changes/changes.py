@@ -203,8 +203,8 @@ def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> s
     of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
     more = "" if is_all_known else " (only chains with known sizes)"
     return (
-        f"{said} and up to {saved} of {of} of traffic{more}. Modelled range: from reads too large "
-        "for L2, at full bandwidth, to all time above the bound of the fused kernel."
+        f"{said} and up to {saved} of {of} of traffic{more}. Modelled range: at least the reads "
+        "too large for L2, at full bandwidth; at most all time above the fused kernel's bound."
     )
 
 

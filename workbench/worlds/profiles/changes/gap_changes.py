@@ -145,7 +145,7 @@ def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[Pr
         why=(
             f"{sum(each.calls for each in launches):,} launches, one after the other. A CUDA graph "
             "is launched once and runs its kernels without the CPU. It needs static shapes, and "
-            "no waiting for the device inside."
+            "nothing inside may wait for the device."
         ),
         code='torch.compile(model, mode="reduce-overhead")',
         of_us=of_us,

@@ -145,7 +145,7 @@ def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportun
         title="Keep images in channels_last",
         why=(
             f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only converted to "
-            "the layout that a convolution wants. Those for weights may remain."
+            "the layout that a convolution expects. Conversions of weights may remain."
         ),
         code="model, x = (each.to(memory_format=torch.channels_last) for each in (model, x))",
         of_us=of_us,
@@ -176,7 +176,7 @@ def _find_small_batches(
         kind="small batch",
         title=f"Process more than {plural(rows, 'row')} at a time",
         why=(
-            "These matmuls read all their weights for few rows, so more rows take hardly longer. "
+            "These matmuls read all their weights for few rows, so more rows hardly take longer. "
             "This saves time per row, not per call."
         ),
         of_us=of_us,

@@ -53,10 +53,10 @@ def add_profile(report: Report, profile: RunProfile) -> Report:
     rows = {row.id: row for row in profile.tables["kernels"]}
     times = _time_generated(report, profile, rows)
     if not times:
+        generated = plural(sum(map(_is_generated, report.kernels)), "generated kernel")
         raise UsageError(
-            f"{profile.header.source or 'The profile'} is of another program or compile: it ran "
-            f"none of the {plural(sum(map(_is_generated, report.kernels)), 'generated kernel')}. "
-            "Kernels are matched by the hash of their source."
+            f"{profile.header.source or 'The profile'} is from a different program or compile: "
+            f"none of the {generated} ran. Kernels are matched by the hash of their source."
         )
     for own, calls in _match_library_calls(report, profile, rows):
         times |= _share_out(own, [call.us for call in calls])

@@ -177,7 +177,7 @@ class _GapReader:
         if self.waits_for_event[at]:
             why = f"{early}: its stream waited for another stream, whose work is not in the profile"
             return _Part("another stream", tail, why, line)
-        why = f"{early}: the launch was not the cause, and the profile shows no other"
+        why = f"{early}: the launch was not the cause, and the profile shows no other cause"
         return _Part("unknown", tail, why, line)
 
     def _sum_host(self, at: int) -> float:

@@ -83,7 +83,7 @@ class RanKernel:
     )
     bound_us: float | None = number("Bound", "us", f"{LEAST}, of one call", source="model")
     modelled_us: float | None = number(
-        "Modelled", "us", "Time per call by a calibrated model", source="model"
+        "Modelled", "us", "Time per call, from a calibrated model", source="model"
     )
     reached: float | None = number("Of its bound", "share", "Bound by measured", source="model")
     why_slow: str = ""  # why it is far from its bound, in a sentence
@@ -131,7 +131,7 @@ class ModuleTime:
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
-        "Backward", "us", "Part spent in its backward pass", default=0.0, source="measured"
+        "Backward", "us", "Time spent in its backward pass", default=0.0, source="measured"
     )
     kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
@@ -258,7 +258,7 @@ class CollectiveTime:
         "Bus, GB/s", "amount", "Fastest call, computed as in nccl-tests", source="measured"
     )
     model_us: float | None = number(
-        "A call, modelled", "us", "NCCL's own model with 8 GPUs per node", source="model"
+        "A call, modelled", "us", "From NCCL's own model, with 8 GPUs per node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read
@@ -293,7 +293,7 @@ class MemoryEvent:
 
     at_us: float = field(default=0.0, metadata=_START)
     bytes: int = number("Bytes", "B", default=0, meaning="Allocated bytes; negative if freed.")
-    allocated: int | None = number("Allocated", "B", meaning="Total allocated bytes after it.")
+    allocated: int | None = number("Allocated", "B", meaning="Total allocated bytes afterwards.")
     reserved: int | None = number("Reserved", "B", meaning="Device memory that torch reserves.")
     device: str = ""
     module: str = ""  # the module that was running

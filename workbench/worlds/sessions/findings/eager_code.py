@@ -77,8 +77,8 @@ def _why(session: Session) -> str:
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
         return (
-            f"the first call of {names} ran no tensor operator, and torch skips it since: first "
-            "call it with tensors, or compile the function that computes"
+            f"the first call of {names} ran no tensor operator, and torch has skipped it since: "
+            "first call it with tensors, or compile the function that computes"
         )
     return _explain_eager(session) or _NEVER
 

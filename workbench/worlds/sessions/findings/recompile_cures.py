@@ -547,7 +547,7 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
         )
     if source.endswith("dispatch key set"):
         return Fix(
-            "expected: another device, another layout, or a transform such as vmap gets its own "
+            "expected: a different device or layout, or a transform such as vmap gets its own "
             "variant",
             (),
             True,
@@ -609,8 +609,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if any("autocast" in reason.guard for reason in own):
         both += " and under one autocast"
     return Fix(
-        "expected for training and evaluation, a variant for each, compiled once; for a single "
-        f"variant call it in {both}",
+        "expected: training and evaluation get a variant each, compiled once; for a single "
+        f"variant, call it in {both}",
         (),
         True,
     )
@@ -627,7 +627,7 @@ def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.actual:
         return Fix("expected: each value gets its own variant, compiled once", (), True)
     return Fix(
-        "keep one object for all calls: a redefined object, such as a function of a rerun cell, is "
+        "keep one object for all calls: a redefined object, such as a function in a rerun cell, is "
         "recompiled"
     )
 
@@ -673,8 +673,8 @@ _OF_ALL: Mapping[str, Fix] = {
         "expected: each number of dimensions gets its own variant, compiled once", (), True
     ),
     "backend": Fix(
-        "keep the function that torch.compile returned and call it; another backend, mode or set "
-        "of options gets its own variant, compiled once"
+        "keep the function that torch.compile returned and call it; a different backend, mode or "
+        "set of options gets its own variant, compiled once"
     ),
 }
 """Cures by kind of guard, whatever it looks at."""

@@ -182,7 +182,7 @@ def _compare(
         remark = " But the outputs then require gradients too."
     if any(_LAYS in line for line in patch.change.before_call) and _lays_otherwise(*sides[::2]):
         sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
-        remark += " But the outputs then have other strides."
+        remark += " But the outputs then have different strides."
     agrees, checked = difference(*sides)
     return agrees, f"{checked}{remark}"
 

@@ -61,7 +61,7 @@ def _of_compiles(session: Session) -> list[str]:
     has_graph = any(row.outcome == "graph" for row in compiles)
     if has_graph and not any(session.tables["regions"].columns["compile_id"]):
         lines.append(
-            "Calls are not counted: that works for Inductor graphs, not for those of other "
+            "Calls are counted only for graphs compiled by Inductor, not for those of other "
             "backends."
         )
     return lines

@@ -253,7 +253,7 @@ def rounds(sweep: Sweep) -> Figure:
     rows = [(trial, trial.relative) for trial in timed(sweep)]
     rows = [(trial, values) for trial, values in rows if values]
     if not rows:
-        raise UsageError("Nothing to draw: times are modelled, so rounds do not exist.")
+        raise UsageError("Nothing to draw: times are modelled, so there are no rounds.")
     rows.sort(key=lambda row: compute_median_interval(row[1]).median)
     shown = rows[:_MOST]
     lines = list(_forest(sweep, shown))
@@ -316,7 +316,7 @@ def _list_sentences(sweep: Sweep) -> tuple[str, ...]:
 
 def _refuse_comparison(a: Any, b: Any, names: tuple[str, str] | None) -> Any:
     """Raise `UsageError`: rows are compared."""
-    raise UsageError("Sweeps are not compared, but two rows of one are: sweep.diff(0, 1).")
+    raise UsageError("Sweeps cannot be compared. Compare two rows of a sweep: sweep.diff(0, 1).")
 
 
 SHOWN = {

@@ -65,7 +65,7 @@ def test_the_first_kernel_that_gives_a_row_another_value_is_named(monkeypatch) -
     assert answer.is_invariant is False
     row = answer.rows[0]
     assert (row.case, row.kernel, row.node, row.equal) == ("alone", "k0", "mm", False)
-    assert row.reason.startswith("the library uses another kernel")
+    assert row.reason.startswith("the library uses a different kernel")
     assert row.differ > 0
     assert "Row 3 alone (1 row) first differs at k0 (extern_kernels.mm, mm): " in answer.sentence
 

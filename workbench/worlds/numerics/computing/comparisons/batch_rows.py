@@ -19,9 +19,9 @@ from workbench.worlds.numerics.computing.recorded_stages import StageGraph
 from workbench.worlds.numerics.findings.causes import FUNCTION, REDUCTION, guess_rounding
 from workbench.worlds.numerics.rows import BatchRow
 
-_LIBRARY = "the library uses another kernel or split for {}"
+_LIBRARY = "the library uses a different kernel or split for {}"
 _SPLIT = "a reduction is split differently for {}"
-_TAIL = "the tail of a vectorized loop uses another implementation of a function"
+_TAIL = "the tail of a vectorized loop uses a different implementation of a function"
 _OTHER = "its loops split the elements differently for {}"
 _ENTER = "its value depends on other rows of the batch, as in a training batch norm"
 _BESIDE = "different batch contents"
@@ -250,7 +250,7 @@ def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
     are = "is a GPU library call" if len(first) == 1 else "are GPU library calls"
-    return f"{verdict} {shown} {are}, which may use another kernel or split for other rows"
+    return f"{verdict} {shown} {are}, which may use a different kernel or split for other rows"
 
 
 def _explain(program: HostProgram, kernel: Kernel) -> str:
