@@ -377,7 +377,7 @@ class Recompilable(CompiledBase, ABC):
 
 
 MODE = "max-autotune"
-COST = "Compiles it once more, plus the benchmark of each choice."
+COST = "Recompiles once and benchmarks every choice."
 
 
 def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
@@ -420,7 +420,7 @@ _UNSAVED = "No file to compare with a machine yet. Save one first."
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
     """Write one `.aot` file in a thread; the result is its digest, which the report then includes.
 
-    Raises `UsageError` for a path without a name, and if the path already exists.
+    Raises `UsageError` if the path has no file name or already exists.
     """
     name = path.strip()
     if not os.path.basename(name):

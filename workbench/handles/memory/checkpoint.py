@@ -358,10 +358,10 @@ _MADE_UP = " The example inputs are gone; numbers between 0 and 1 replaced {}."
 _NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
 _FAILED = "Its gradients were not compared, because eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared, because eager draws other random numbers and the program "
+    "Its gradients were not compared, because eager draws different random numbers and the program "
     "with its own budget has wrong gradients."
 )
-_BY_CHANCE = "eager draws other random numbers"
+_BY_CHANCE = "eager draws different random numbers"
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         for place, input_name in inputs.items():
             raise ArtifactError(
                 f"{name} cannot be saved with its variants: the global {place} and {input_name} "
-                "were one object, which a file cannot check. Call it with another object as "
+                "were one object, which a file cannot check. Pass a different object as "
                 f"{input_name}, such as a copy."
             )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()

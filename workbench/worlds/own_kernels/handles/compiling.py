@@ -89,7 +89,7 @@ def _list_notes(
         behind = f", after {len(failed)} that {does} not" if failed else ""
         yield (
             f"The first of its autotuner's {many} that fits on {gpu.name}{behind}: "
-            f"{variant.choice}. Nothing was timed; k.rank_configs() ranks them by a model."
+            f"{variant.choice}. Nothing was timed; k.rank_configs() ranks them by modelled time."
         )
     if variant.dropped:
         yield f"{', '.join(variant.dropped)}: not an option on {gpu.title}, ignored."
