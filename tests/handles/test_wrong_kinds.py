@@ -232,7 +232,7 @@ class Passing(TorchFunctionMode):
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
-        (Passing, "under other torch function modes (Passing)"),
+        (Passing, "under different torch function modes (Passing)"),
         (lambda: torch.device("meta"), "torch function modes (a default device "),
     ],
 )
@@ -244,7 +244,7 @@ def test_another_torch_function_mode_is_named(mode: Callable[[], Any], words: st
         with pytest.raises(wb.ContractError) as caught:
             compiled(X)
     assert words in str(caught.value)
-    with pytest.raises(wb.ContractError, match=r"under other torch function modes \(none\)"):
+    with pytest.raises(wb.ContractError, match=r"under different torch function modes \(none\)"):
         within(X)
 
 

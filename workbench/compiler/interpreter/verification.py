@@ -174,8 +174,8 @@ _NO_GRAPH = (
 _ON_A_GPU = "If it calls operators that only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = {
     GPU: (
-        "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts other operators, "
-        "so everything is compared at {} tolerance."
+        "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts different "
+        "operators, so everything is compared at {} tolerance."
     ),
     CPU: "CPU autocast has no effect on a GPU, so eager ran without it.",
 }

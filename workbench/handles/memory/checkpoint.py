@@ -382,7 +382,7 @@ def check_gradients(
 ) -> GradientCheck:
     """Compare every effect of `made` with the eager function of `own`, as `verify` does.
 
-    If the result is random and eager draws other numbers, gradients are compared with those of
+    If the result is random and eager draws different numbers, gradients are compared with those of
     `own`. This requires that `own` `is_sound`: its backward pass does not draw again.
     """
     if own.target not in TARGETS:

@@ -164,8 +164,8 @@ class WholeRows:
             return ""
         shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
         return (
-            f"The ranks start with other values of {shown} than {self._whole.name}. Call the same "
-            "torch.manual_seed in build and before creating the reference."
+            f"The ranks start with different values of {shown} than {self._whole.name}. Call the "
+            "same torch.manual_seed in build and before creating the reference."
         )
 
     def _with_lines(self, sent: Sequence[Sent]) -> tuple[Sent, ...]:
