@@ -155,7 +155,7 @@ class Checkpoint:
             return
         others = [p.budget for p in budgets.points if not p.why_not and budget < p.budget < 1]
         cure = (
-            f"Take {min(others):g} or more."
+            f"Use {min(others):g} or more."
             if others
             else "Leave it at 1, or draw the numbers outside the step and pass them in."
         )

@@ -221,7 +221,7 @@ def _taken(
     programs = [program for graph in graphs for program in find_programs(graph)]
     kernels = list_built_kernels(programs, {})
     sources, lost = list_source_rows(codes)
-    why = "another process cannot compare it, and would not notice another version"
+    why = "another process cannot compare it, and would not notice a different version"
     unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,
