@@ -139,7 +139,7 @@ def test_a_row_of_an_earlier_version_says_in_words_that_it_was_disturbed() -> No
 
 
 def test_what_is_slower_than_the_original_is_not_to_be_taken() -> None:
-    """As seen: `Take …: 0.80 × as fast as the original`."""
+    """As seen: `Use …: 0.80 × as fast as the original`."""
     found = best(trial(125.0, settings={"mode": "a"}), trial(150.0, settings={"mode": "b"}))
     assert found.sentence.startswith("No configuration is significantly faster than eager")
     assert "mode=a has the shortest median: 1.25 × (1.2" in found.sentence
@@ -367,7 +367,7 @@ def test_doubts_are_said_and_why_there_is_no_verdict_once() -> None:
 def test_a_notebook_shows_texts_as_they_are() -> None:
     row = trial(40.0, settings={"template": "^<bmm>$"})
     shown = best(row)._repr_html_()
-    assert shown.startswith('<div class="mathjax_ignore"><p>Take template=^&lt;bmm&gt;$: ')
+    assert shown.startswith('<div class="mathjax_ignore"><p>Use template=^&lt;bmm&gt;$: ')
 
 
 @pytest.mark.parametrize(
