@@ -253,7 +253,7 @@ def test_constraints_limit_figures_and_axes() -> None:
         ({"objective": "speed"}, "expected one of latency, throughput, first_call, memory"),
         ({"constraint": {"mode": "none"}}, "No trial fits the constraint"),
         ({"constraint": {"peak_bites": "<= 3"}}, "is invalid. Pass a value of an axis"),
-        ({"constraint": {"peak_bytes": "3"}}, "is invalid. Give the value"),
+        ({"constraint": {"peak_bytes": "3"}}, "is invalid. Pass a value"),
     ],
 )
 def test_what_cannot_be_chosen_is_said(arguments: dict[str, Any], words: str) -> None:
