@@ -191,16 +191,19 @@ AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda call: torch.fx.symbolic_trace(lambda a: call(a)),
         r"torch\.fx\.symbolic_trace follows",
     ),
-    "vmap": (lambda call: torch.vmap(call)(X[None]), r"torch\.vmap works|transform of torch\.func"),
+    "vmap": (
+        lambda call: torch.vmap(call)(X[None]),
+        r"torch\.vmap transforms|transform of torch\.func",
+    ),
     "grad": (
         lambda call: torch.func.grad(lambda a: call(a).sum())(X),
-        r"torch\.func\.grad works|transform of torch\.func",
+        r"torch\.func\.grad transforms|transform of torch\.func",
     ),
     "jvp": (lambda call: torch.func.jvp(call, (X,), (X,)), "would lose its tangents"),
     "jacfwd": (lambda call: torch.func.jacfwd(call)(X), "would lose its tangents"),
     "functionalize": (
         lambda call: torch.func.functionalize(call)(X),
-        r"functionalize works|transform of torch\.func",
+        r"functionalize transforms|transform of torch\.func",
     ),
     "forward AD": (dual, "forward-mode AD would lose its tangents"),
 }
