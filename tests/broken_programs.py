@@ -428,7 +428,7 @@ def ending_early(x: torch.Tensor) -> torch.Tensor:
 WITHOUT_CURE = {
     locking: "hold the lock around the compiled call",
     starting_a_program: "run the process outside compiled code",
-    asking: "ask before the call",
+    asking: "read the input before the call",
     noting_the_time: "compute it before the compiled call",
     noting_a_name: "compute it before the compiled call",
     writing_a_file: "write it outside compiled code",

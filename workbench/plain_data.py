@@ -42,7 +42,7 @@ def read_file(
         if not stat.S_ISREG(inode.st_mode):
             raise ValueError("it is a pipe or a device, not a file")
         if inode.st_size > most:
-            raise ValueError(f"it has {inode.st_size:,} bytes, at most {most:,} are read")
+            raise ValueError(f"it has {inode.st_size:,} bytes; the limit is {most:,}")
         with os.fdopen(handle, "rb", closefd=False) as file:
             if check is not None:
                 check(file, inode.st_size)

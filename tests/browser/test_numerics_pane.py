@@ -113,7 +113,7 @@ def test_a_live_view_is_filled_in_the_background_and_tries_a_cure(
     view.get_by_role("button", name="Compare with eager…").click()
     view.locator(".nums dt").first.wait_for(timeout=90_000)
     cost = view.locator(".nums dd").last
-    assert cost.inner_text().startswith("Not measured: ")
+    assert cost.inner_text().startswith("Not measured. ")
     cost.get_by_role("button", name="Try it").click()
     cost.get_by_text("A call takes").wait_for(timeout=120_000)
     notebook.run(2)

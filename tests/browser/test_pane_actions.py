@@ -61,7 +61,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
 
 def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
     open_pane(view, "Autotune")
-    view.get_by_text("Compiles it once more, plus the benchmark of each choice.").wait_for()
+    view.get_by_text("Recompiles once and benchmarks every choice.").wait_for()
     with shows_work(view, "Compiling Linear with max-autotune…"):
         view.get_by_role("button", name="Try max-autotune").click()
     view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)

@@ -191,16 +191,19 @@ AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda call: torch.fx.symbolic_trace(lambda a: call(a)),
         r"torch\.fx\.symbolic_trace follows",
     ),
-    "vmap": (lambda call: torch.vmap(call)(X[None]), r"torch\.vmap works|transform of torch\.func"),
+    "vmap": (
+        lambda call: torch.vmap(call)(X[None]),
+        r"torch\.vmap transforms|torch\.func transform",
+    ),
     "grad": (
         lambda call: torch.func.grad(lambda a: call(a).sum())(X),
-        r"torch\.func\.grad works|transform of torch\.func",
+        r"torch\.func\.grad transforms|torch\.func transform",
     ),
     "jvp": (lambda call: torch.func.jvp(call, (X,), (X,)), "would lose its tangents"),
     "jacfwd": (lambda call: torch.func.jacfwd(call)(X), "would lose its tangents"),
     "functionalize": (
         lambda call: torch.func.functionalize(call)(X),
-        r"functionalize works|transform of torch\.func",
+        r"functionalize transforms|torch\.func transform",
     ),
     "forward AD": (dual, "forward-mode AD would lose its tangents"),
 }
@@ -232,7 +235,7 @@ class Passing(TorchFunctionMode):
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
-        (Passing, "under other torch function modes (Passing)"),
+        (Passing, "under different torch function modes (Passing)"),
         (lambda: torch.device("meta"), "torch function modes (a default device "),
     ],
 )
@@ -244,7 +247,7 @@ def test_another_torch_function_mode_is_named(mode: Callable[[], Any], words: st
         with pytest.raises(wb.ContractError) as caught:
             compiled(X)
     assert words in str(caught.value)
-    with pytest.raises(wb.ContractError, match=r"under other torch function modes \(none\)"):
+    with pytest.raises(wb.ContractError, match=r"under different torch function modes \(none\)"):
         within(X)
 
 

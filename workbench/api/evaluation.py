@@ -82,8 +82,8 @@ def fits(
     Raises
     ------
     UsageError
-        No loss, an unknown optimizer, a target without a capacity, or depths that the model does
-        not have.
+        There is no loss, the optimizer is unknown, the target's memory capacity is unknown, or
+        `layers` asks for more layers than the model has.
     CaptureError
         The compilation failed.
 

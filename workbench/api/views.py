@@ -131,7 +131,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     Examples
     --------
     >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
-    b was compiled again because the shape of input 1 (x) differs: (64, 64) / (3, 64).
+    b was recompiled because the shape of input 1 (x) differs: (64, 64) / (3, 64).
     """
     from workbench.artifacts.records.report_in import name_compilations, report_of
     from workbench.report.cache_keys import why_recompiled as run

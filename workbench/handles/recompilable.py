@@ -339,14 +339,14 @@ class Recompilable(CompiledBase, ABC):
         prior: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
         progress: ProgressCallback | None = None,
     ) -> RankedConfigs:
-        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
+        """Compile the configurations of one Triton kernel and rank them by modelled time.
 
-        Time the first few: of four kernels on an H200 the model's first took 1.00 to 2.95 times the
-        fastest, the best of its first five 1.00 to 1.09 times. For matmuls that you wrote in
-        Triton, `docs/pages/about/ranked-configurations.md` says how often the best config of a
-        device is ranked near the top. A K-loop iteration that spans more than one block of scales
-        is refused. This check needs an argument called `SCALE_K`, `group_k` or alike, or `SCALE_K`
-        in `sizes`.
+        None is run. Time the first few: of four kernels on an H200 the model's first took 1.00 to
+        2.95 times the fastest, the best of its first five 1.00 to 1.09 times. For matmuls that you
+        wrote in Triton, `docs/pages/about/ranked-configurations.md` says how often the best config
+        of a device is ranked near the top. A K-loop iteration that spans more than one block of
+        scales is refused. This check needs an argument called `SCALE_K`, `group_k` or alike, or
+        `SCALE_K` in `sizes`.
 
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as `{"XBLOCK":
         (64, 128)}`; missing values derive from the kernel. For such matmuls, `sizes` are M, N and K
@@ -377,7 +377,7 @@ class Recompilable(CompiledBase, ABC):
 
 
 MODE = "max-autotune"
-COST = "Compiles it once more, plus the benchmark of each choice."
+COST = "Recompiles once and benchmarks every choice."
 
 
 def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
@@ -420,7 +420,7 @@ _UNSAVED = "No file to compare with a machine yet. Save one first."
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
     """Write one `.aot` file in a thread; the result is its digest, which the report then includes.
 
-    Raises `UsageError` for a path without a name, and if the path already exists.
+    Raises `UsageError` if the path has no file name or already exists.
     """
     name = path.strip()
     if not os.path.basename(name):

@@ -124,7 +124,7 @@ class Tables:
     )
     ranked_configs = TableOf(
         machine_rows.RankedConfig,
-        "Kernel configurations ranked by a model, on request.",
+        "Kernel configurations ranked by modelled time, on request.",
     )
     collectives = TableOf(cluster_rows.Collective, "Collectives of one rank of a cluster.")
     cuda_graphs = TableOf(

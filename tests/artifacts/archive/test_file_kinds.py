@@ -21,8 +21,8 @@ import workbench as wb
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"segments": [], "device_traces": [[]]}, "is a memory snapshot of torch.cuda.memory"),
-        ({"segments": [{"total_size": 1}] * 3}, "is a memory snapshot of torch.cuda.memory"),
+        ({"segments": [], "device_traces": [[]]}, "is a memory snapshot from torch.cuda.memory"),
+        ({"segments": [{"total_size": 1}] * 3}, "is a memory snapshot from torch.cuda.memory"),
         ({"segments": 3}, "is a pickle of a dict"),
         ([1, 2], "is a pickle of a list"),
         ({1, 2}, "is a pickle of a set"),
@@ -153,7 +153,10 @@ TIMELINE = (
         (b"<!DOCTYPE html><html><body>", "is an HTML page"),
         (b"[[1, 2], [[0], [0]]]", "is a torch.profiler memory timeline"),
         (b'{"schemaVersion": 1, "traceEvents": [', "wb.read_profile"),
-        (b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 3,\n  "nodes": [', "is a torch execution trace"),
+        (
+            b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 3,\n  "nodes": [',
+            "is a torch execution trace",
+        ),
     ],
 )
 def test_texts_of_others_are_said_to_be_that(tmp_path: Path, content: bytes, words: str) -> None:

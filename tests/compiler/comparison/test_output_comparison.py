@@ -81,7 +81,10 @@ def test_what_is_partly_checked_is_not_ok() -> None:
     made = Verification(tuple(rows), "eager")
     assert made.verdict == "not checked"
     assert not made.ok
-    assert repr(made) == "Verification(not everything was checked, 1 of 2 leaves checked against eager)"
+    assert (
+        repr(made)
+        == "Verification(not everything was checked, 1 of 2 leaves checked against eager)"
+    )
     assert made.sentence.endswith(f"Not checked: output[1]: {rows[1].reason}.")
 
 

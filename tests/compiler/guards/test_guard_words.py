@@ -50,7 +50,11 @@ def weighted(x: torch.Tensor) -> torch.Tensor:
     ("name", "value", "words"),
     [
         ("scale", 5.0, "WEIGHT.scale (global of {}): compiled with 2.0, now 5.0"),
-        ("keys", {"a": 1.0, "b": 3.0}, "WEIGHT.keys (global of {}): compiled without 'b', which it has now"),
+        (
+            "keys",
+            {"a": 1.0, "b": 3.0},
+            "WEIGHT.keys (global of {}): compiled without 'b', which",
+        ),
     ],
 )
 def test_a_refusal_names_the_place_what_was_compiled_in_and_what_is_there_now(

@@ -90,7 +90,7 @@ def test_what_is_given_by_name_takes_its_place() -> None:
 
 def test_a_program_that_stops_before_its_kernel_is_refused() -> None:
     code = CODE.replace("    grid =", "    raise AssertionError('only on a GPU')\n    grid =")
-    with pytest.raises(wb.UsageError, match=r"for double fails .* \(AssertionError\): only on a GPU"):
+    with pytest.raises(wb.UsageError, match=r"double fails .* \(AssertionError\): only on a GPU"):
         wb.kernel(StandIn(code=code), torch.ones(256))
 
 

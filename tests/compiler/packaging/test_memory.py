@@ -21,7 +21,7 @@ def test_a_package_says_what_the_profiler_sees(two: Made) -> None:
     assert "dynamic sizes are those" in found.missing
     measured = found.measure(x)
     assert measured.error == pytest.approx(0, abs=0.01), str(measured)
-    with pytest.raises(wb.UsageError, match="these inputs have others"):
+    with pytest.raises(wb.UsageError, match="these inputs have different ones"):
         found.measure(torch.randn(5, 16))
 
 

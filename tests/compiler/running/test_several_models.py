@@ -118,7 +118,9 @@ def test_a_request_beyond_every_size_is_refused_with_the_sizes(package):
     manifest = replace(package.manifest, bucketing=whole)
     refusing = Bucketed(manifest, package.__getitem__, check=True)
     assert refusing._call(*inputs(4))["rows"].shape == (4, 4)
-    with pytest.raises(wb.ContractError, match=r"batch is 5, compiled are 1, 4.*split='batch'"):
+    with pytest.raises(
+        wb.ContractError, match=r"batch is 5, but compiled sizes are 1, 4.*split='batch'"
+    ):
         refusing._call(*inputs(5))
 
 

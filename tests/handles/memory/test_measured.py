@@ -104,7 +104,7 @@ def test_inputs_of_another_size_than_was_counted_are_refused() -> None:
 
     found = wb.aot_compile(scaled, (x,), dynamic_shapes=sizes).memory()
     assert abs(found.measure(x).error) < 0.01
-    with pytest.raises(wb.UsageError, match=r"x with 8.19 kB.* these inputs have others"):
+    with pytest.raises(wb.UsageError, match=r"x with 8.19 kB.* these inputs have different ones"):
         found.measure(torch.randn(65, 32))
 
 

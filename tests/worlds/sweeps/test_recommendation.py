@@ -139,12 +139,12 @@ def test_a_row_of_an_earlier_version_says_in_words_that_it_was_disturbed() -> No
 
 
 def test_what_is_slower_than_the_original_is_not_to_be_taken() -> None:
-    """As seen: `Take …: 0.80 × as fast as the original`."""
+    """As seen: `Use …: 0.80 × as fast as the original`."""
     found = best(trial(125.0, settings={"mode": "a"}), trial(150.0, settings={"mode": "b"}))
     assert found.sentence.startswith("No configuration is significantly faster than eager")
     assert "mode=a has the shortest median: 1.25 × (1.2" in found.sentence
     assert "the time of eager" in found.sentence
-    assert "Take mode" not in found.sentence
+    assert "Use mode" not in found.sentence
     assert found.code == ""
 
 
@@ -252,8 +252,8 @@ def test_constraints_limit_figures_and_axes() -> None:
     [
         ({"objective": "speed"}, "expected one of latency, throughput, first_call, memory"),
         ({"constraint": {"mode": "none"}}, "No trial fits the constraint"),
-        ({"constraint": {"peak_bites": "<= 3"}}, "is invalid. Give the value of an axis"),
-        ({"constraint": {"peak_bytes": "3"}}, "is invalid. Give the value"),
+        ({"constraint": {"peak_bites": "<= 3"}}, "is invalid. Pass a value of an axis"),
+        ({"constraint": {"peak_bytes": "3"}}, "is invalid. Pass a value"),
     ],
 )
 def test_what_cannot_be_chosen_is_said(arguments: dict[str, Any], words: str) -> None:
@@ -283,7 +283,7 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
     found = best(fast(), slow())
     assert found.settings == {"mode": "max-autotune"}
     first, second, third = found.sentence.split(". ")
-    assert first == "Take mode=max-autotune: 2.50 × (2.49 to 2.51) as fast as eager"
+    assert first == "Use mode=max-autotune: 2.50 × (2.49 to 2.51) as fast as eager"
     assert second.startswith("mode=default, the runner-up, against it: 2.00 × slower (")
     assert third.startswith(
         "mode mattered: in the clearest case, default instead of max-autotune is 2.00 × slower ("
@@ -294,7 +294,7 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        ("memory", "Take mode=max-autotune: peak memory 900 B."),
+        ("memory", "Use mode=max-autotune: peak memory 900 B."),
         (
             "first_call",
             "mode=max-autotune has the shortest first call: 50.0 ms. Each was measured once",
@@ -340,7 +340,7 @@ def test_modelled_times_whose_intervals_meet_have_no_winner() -> None:
 def test_modelled_times_that_lie_apart_have_one() -> None:
     found = best(forecast("h100", 20.0, 15.0, 30.0), forecast("t4", 90.0, 80.0, 99.0))
     assert found.sentence.startswith(
-        "Take target=h100: 20.0 µs (15.0 µs to 30.0 µs) a call, runner-up target=t4 90.0 µs "
+        "Use target=h100: 20.0 µs (15.0 µs to 30.0 µs) a call, runner-up target=t4 90.0 µs "
         "(80.0 µs to 99.0 µs) (modelled). Nothing was run."
     )
     assert "target='h100'" in found.code
@@ -351,7 +351,7 @@ def test_sizes_are_named_one_by_one() -> None:
     found = best(*rows, sizes=("batch",))
     assert found.settings == {"mode": "a"}
     assert found.sentence == (
-        "Take mode=a: 2.50 × (2.49 to 2.51) at batch=1, 2.00 × (1.99 to 2.01) at batch=8 as fast "
+        "Use mode=a: 2.50 × (2.49 to 2.51) at batch=1, 2.00 × (1.99 to 2.01) at batch=8 as fast "
         "as eager."
     )
 
@@ -367,7 +367,7 @@ def test_doubts_are_said_and_why_there_is_no_verdict_once() -> None:
 def test_a_notebook_shows_texts_as_they_are() -> None:
     row = trial(40.0, settings={"template": "^<bmm>$"})
     shown = best(row)._repr_html_()
-    assert shown.startswith('<div class="mathjax_ignore"><p>Take template=^&lt;bmm&gt;$: ')
+    assert shown.startswith('<div class="mathjax_ignore"><p>Use template=^&lt;bmm&gt;$: ')
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         r"subprocess\.|os\.system\(|Popen\(|os\.popen\(",
         f"run the process outside compiled code: {_ARGUMENT}",
     ),
-    (r"\binput\(|getpass\.getpass\(", f"ask before the call: {_ARGUMENT}"),
+    (r"\binput\(|getpass\.getpass\(", f"read the input before the call: {_ARGUMENT}"),
     (
         r"torch\.load\(|np\.load\(|numpy\.load\(|load_file\(",
         "load it once before compiling, and pass it as an argument",

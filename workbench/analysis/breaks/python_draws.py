@@ -123,7 +123,7 @@ def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Rewrite | None:
         statement, {draw.outer: ast.Name(variable, ast.Load()) for draw, variable in pairs}
     )
     first = f"{', '.join(names)} = {name}().unbind()"
-    title = "Draw the numbers in an operator"
+    title = "Draw the random numbers inside a custom operator"
     return change_of(title, _SEVERAL, statement, first, ast.unparse(changed), above=above)
 
 

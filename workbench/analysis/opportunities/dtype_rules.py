@@ -94,7 +94,8 @@ def _time_of_single(
     gpu = _gpu(facts)
     if facts.is_measured(kernels):
         half = sum(kernel.time_us or 0.0 for kernel in kernels) / 2
-        return low, max(high or 0.0, half), f"{source}, at the high end half of their time"
+        upper = f"{source}; the upper end is half of the measured time of these kernels"
+        return low, max(high or 0.0, half), upper
     if gpu is None or high is None:
         return low, high, source
     by_id = {kernel.id: kernel for kernel in kernels}

@@ -76,8 +76,8 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         return
     times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
     source = (
-        "modelled: launch overhead, on some hosts several times as long; a profile measures "
-        f"yours{times}"
+        "modelled launch overhead, which is several times higher on some hosts; a profile "
+        f"measures yours{times}"
     )
     if measured_us > model.plain_us:
         source = "measured: the call, at most all of it but the modelled GPU time"

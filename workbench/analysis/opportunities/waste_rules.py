@@ -55,8 +55,9 @@ def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="part-holds-the-whole",
             kind="rewrite",
-            text=f"Clone the part after the call, or compute only the part. {remark.text} Inductor "
-            "drops a clone at the end of the compiled function.",
+            text=f"Clone the slice after the call, or compute only that slice. {remark.text} (A "
+            "clone at the end of the compiled function does not help, because Inductor removes "
+            "it.)",
             sure="likely",
             source=f"{_COUNTED}: the storage without the part",
             kernels=_kernels([remark]),

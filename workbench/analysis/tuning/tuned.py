@@ -47,7 +47,7 @@ MANY = 8
 
 @dataclass(frozen=True, repr=False)
 class RankedConfigs(Presented):
-    """Hold one kernel's configurations on one GPU, compiled and ranked by a model; nothing was run.
+    """Hold one kernel's configurations on one GPU, ranked by modelled time; nothing was run.
 
     `report` is the report of the compilation with the table `ranked_configs`.
     """
@@ -110,7 +110,7 @@ class TunedCase:
 
 @dataclass(frozen=True, repr=False)
 class Tuned(Presented):
-    """Hold a kernel's configurations for GPUs and sizes, compiled and ranked by a model.
+    """Hold a kernel's configurations for GPUs and sizes, compiled and ranked by modelled time.
 
     `kind` is the kernel's kind in the model: "product", "product with scales", "reduction",
     "pointwise". `remarks` list what was left out. `from_store` counts configurations that came from
@@ -349,7 +349,7 @@ class Tuned(Presented):
 
         lines = [
             f"Configurations of {self.kernel} by aot-workbench {__version__}, compiled for the GPU "
-            "and ranked by a model without it.",
+            "and ranked by modelled time without it.",
             self.error,
             *self.missed,
         ]

@@ -406,7 +406,7 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
     """Raise `ArtifactError` by what a pickle begins with."""
     if "segments" in start.texts and _SNAPSHOT & start.texts:
         raise ArtifactError(
-            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact. View it at "
+            f"{name} is a memory snapshot from torch.cuda.memory, not an artifact. View it at "
             "pytorch.org/memory_viz. For a compiled call, use wb.memory."
         )
     if start.classes[:1] and start.classes[0].endswith(" set"):  # of protocol 0 to 3

@@ -324,16 +324,18 @@ class BundleUnpickler(pickle.Unpickler):
                 kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
                 if table.id_to_kernel.get(index, kernel) is not kernel:
                     raise ArtifactError(
-                        f"The file needs the Triton kernel {place[1]} at index {index}, which this "
-                        "process gave to another kernel. Load the file before compiling anything."
+                        f"The file needs the Triton kernel {place[1]} at index {index}, but this "
+                        "process has a different kernel there. Load the file before compiling "
+                        "anything."
                     )
                 table.id_to_kernel[index] = kernel
                 table.kernel_to_id[kernel] = index
             for index, arguments in constants.items():
                 if table.constant_args.get(index, arguments) != arguments:
                     raise ArtifactError(
-                        f"The file needs the constants of a Triton kernel at index {index}, which "
-                        "this process gave to others. Load the file before compiling anything."
+                        f"The file needs the constants of a Triton kernel at index {index}, but "
+                        "this process has different ones there. Load the file before compiling "
+                        "anything."
                     )
                 table.constant_args[index] = arguments
 

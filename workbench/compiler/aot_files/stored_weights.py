@@ -246,7 +246,7 @@ def find_changed(
     for place in places:
         own, other = (look_up_place(place, {"L": held}) for held in (here, stored))
         if own is not other and _plain(own) and _plain(other) and not _is_same(own, other):
-            return f"{shown(place)} has other values after it was read back, {_OWN_RULES}"
+            return f"{shown(place)} has different values after it was read back, {_OWN_RULES}"
     return None
 
 

@@ -88,7 +88,7 @@ def copy_all_inputs(
     except TypeError as error:  # of what holds a place in the world, as a generator or a file does
         raise UsageError(
             f"An input cannot be copied ({error}), and a checked call runs on copies. Pass "
-            "tensors, numbers and containers of them."
+            "only tensors, numbers, or containers of these."
         ) from error
     return copied
 

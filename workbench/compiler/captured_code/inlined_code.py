@@ -44,7 +44,7 @@ _CHANGED = {
     CLASS: "it was compiled in as an object of a different class",
     NO_ATTRIBUTE: "the object received its own attribute after compilation",
     NO_KEY: "it did not exist at compilation and exists now",
-    ANSWER: "it was compiled in and gives another answer now",
+    ANSWER: "it was compiled in and gives a different answer now",
 }
 _GONE = "it was compiled in and has been removed or replaced"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone

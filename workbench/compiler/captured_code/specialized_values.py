@@ -58,11 +58,11 @@ _SAID = {
     "none of its class": "compiled without an attribute {} of its class, now it has one",
     "key": "compiled with {} in it, now it is gone",
     "no key": "compiled without {}, which it has now",
-    "members": "compiled with {}, now it has other members",
-    "keys": "compiled with the keys {}, now it has others",
+    "members": "compiled with {}, now it has different members",
+    "keys": "compiled with the keys {}, now it has different ones",
     "alive": "compiled with an object that is gone",
     "code": "its compiled-in code has changed",
-    "hidden": "compiled with another value of the environment (not shown)",
+    "hidden": "compiled with a different value of the environment (not shown)",
 }
 
 

@@ -70,7 +70,7 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     if transform is not None:
         yield (
             f"{transform} transforms single operators, and the compiled {name} has none. Apply it "
-            f"to the eager function and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
+            f"to the eager function and compile that, as in wb.aot_compile({transform}({name}), …)"
         )
 
 
@@ -87,8 +87,8 @@ def find_function_modes() -> str:
     names = [type(mode).__name__ for mode in tp.FUNCTION_MODE_STACK.get()()]
     modes = [_CONTEXT if name == "DeviceContext" else name for name in names]
     return (
-        f"this call runs under other torch function modes ({', '.join(modes) or 'none'}) than the "
-        "compilation: use the same ones, or recompile under these"
+        f"this call runs under different torch function modes ({', '.join(modes) or 'none'}) than "
+        "the compilation: use the same ones, or recompile under these"
     )
 
 

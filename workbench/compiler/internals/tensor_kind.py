@@ -68,13 +68,13 @@ def explain_inference(name: str, *, was_inside: bool) -> str:
     """
     if was_inside:
         return (
-            "it was compiled inside inference_mode, but this call or its tensors are outside: "
-            "compile and call it under torch.no_grad() instead"
+            "it was compiled inside inference_mode, but this call runs outside it or passes "
+            "ordinary tensors: compile and call it under torch.no_grad() instead"
         )
     return (
-        "it was compiled outside inference_mode, but this call or its tensors are inside. Call it "
-        f"under `with torch.inference_mode(False), torch.no_grad():` with a {name}.clone() made "
-        "there; writes then go to the clone"
+        "it was compiled outside inference_mode, but this call runs inside it or passes inference "
+        "tensors. Call it under `with torch.inference_mode(False), torch.no_grad():` with a "
+        f"{name}.clone() made there; writes then go to the clone"
     )
 
 

@@ -225,7 +225,7 @@ def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], output: A
     base = _base(tp.schema_of(func).name.partition("::")[2])
     whole = output[0] if isinstance(output, tuple) else output
     if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
-        raise DrawsDifferError(f"{func} draws another number of values than {draw.node}")
+        raise DrawsDifferError(f"{func} draws a different number of values than {draw.node}")
     drawn = draw.value.reshape(whole.shape)
     if base == "native_dropout" and draw.kind == "rand":
         keep, scale = _kept(draw, drawn, 1 - float(args[1])), 1 / (1 - float(args[1]))

@@ -68,7 +68,7 @@ def name_wrong_stage(request: CompileRequest, differs: Differs) -> str:
 
 
 def _not_judged(why: str) -> str:
-    return f"The wrong stage was not identified: {why.rstrip('.')}."
+    return f"The stage that went wrong could not be identified: {why.rstrip('.')}."
 
 
 def _as_graphs(

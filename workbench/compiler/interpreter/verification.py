@@ -174,8 +174,8 @@ _NO_GRAPH = (
 _ON_A_GPU = "If it calls operators that only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = {
     GPU: (
-        "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts other operators, "
-        "so everything is compared at {} tolerance."
+        "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts different "
+        "operators, so everything is compared at {} tolerance."
     ),
     CPU: "CPU autocast has no effect on a GPU, so eager ran without it.",
 }
@@ -184,7 +184,7 @@ _BY_CHANCE = (
     "with its captured graph"
 )
 _OTHER_COUNT = "eager draws a different number of random values than the program ({})"
-_OTHER_DRAWS = "eager draws other random numbers than the program ({})"
+_OTHER_DRAWS = "eager draws different random numbers than the program ({})"
 _NO_DRAWS = "eager draws random numbers, the program draws none"
 _NO_FLOAT64 = (
     "{} has no float64 value for {}. Leave out float64: differences are compared with float64 "
@@ -501,13 +501,16 @@ class _Verifier:
             return ""
         if any(self._draws.differing()):
             return (
-                "Forward and backward kernels draw other random numbers for one operator of the "
-                "graph: the code generation is wrong. options={'fallback_random': True} draws them "
-                "once."
+                "Forward and backward kernels draw different random numbers for one operator of "
+                "the graph: the code generation is wrong. options={'fallback_random': True} draws "
+                "them once."
             )
         graph = self._graph_run()
         if graph is None:
-            return "The wrong stage was not identified: the captured graph cannot run here."
+            return (
+                "The stage that went wrong could not be identified: the captured graph cannot run "
+                "here."
+            )
         leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
         leaves |= {pair.name for pair in form_pairs(expected, graph) if pair.failure}
         if not wrong & leaves and self._overflows_alone(wrong, expected, actual):

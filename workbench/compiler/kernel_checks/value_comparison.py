@@ -136,7 +136,7 @@ def refuse_constant(call: KernelCall, reference: Callable[..., Any], writes: Seq
     for name in writes:
         one, two = results[name].detach(), other[name].detach()
         if one.shape == two.shape and torch.allclose(one, two, 0.0, 0.0, equal_nan=True):
-            raise NotCompared(f"the reference returns the same {name} for other inputs")
+            raise NotCompared(f"the reference returns the same {name} for different inputs")
 
 
 def _draw_like(tensor: torch.Tensor) -> torch.Tensor:

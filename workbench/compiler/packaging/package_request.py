@@ -102,7 +102,7 @@ def read_requests(
         raise UsageError("model is an empty mapping: name at least one model.")
     odd = next((name for name in names if not isinstance(name, str) or not name), None)
     if odd is not None:
-        raise UsageError(f"model has the name {odd!r}: expected a str for each model.")
+        raise UsageError(f"model has the key {odd!r}: each model's name must be a non-empty str.")
     needed = [name for name in names if not isinstance(model[name], ExportedProgram)]
     inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)

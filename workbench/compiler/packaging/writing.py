@@ -219,15 +219,16 @@ def _check_alike(model: PackagedModel, other: PackagedModel, target: Path) -> No
     compared = {
         "parameters": (_names(model), _names(other)),
         "inputs": (model.inputs, other.inputs),
-        "nesting of inputs": (model.in_spec, other.in_spec),
+        "input structures": (model.in_spec, other.in_spec),
         "outputs": (model.out_spec, other.out_spec),
     }
     for what, (new, old) in compared.items():
         if new != old:
             details = f": {list(new)} and {list(old)}" if isinstance(new, tuple) else ""
             raise UsageError(
-                f"{model.name!r} has other {what} than the variant {other.name!r} of "
-                f"{target}{details}. Variants share one model: write another model to its own file."
+                f"The {what} of {model.name!r} differ from those of variant {other.name!r} of "
+                f"{target}{details}. Variants share one model: write a different model to its own "
+                "file."
             )
 
 

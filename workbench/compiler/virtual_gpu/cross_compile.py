@@ -372,11 +372,11 @@ def _timings(report: Report) -> Iterator[Fidelity]:
     if len(report.autotune):
         yield Fidelity(
             "templates",
-            "Templates were chosen by a model (see `autotune`); a device times them and may "
-            "choose others.",
+            "Templates were chosen by modelled time (see `autotune`); a device times them and "
+            "may choose different ones.",
         )
     if any(op.startswith(_PRODUCTS) for kernel in report.kernels for op in kernel.ops):
-        how = "chosen by a model" if has_known_question() else "left out"
+        how = "decided by modelled time" if has_known_question() else "left out"
         yield Fidelity(
             "padding",
             f"Padding of matrices was {how}; on the device, torch pads if its benchmark is faster.",

@@ -63,8 +63,8 @@ class FitRequest:
         kwargs = self.kwargs(layers) if callable(self.kwargs) else self.kwargs
         if not isinstance(args, tuple | list) or not isinstance(kwargs, Mapping):
             raise UsageError(
-                "For a number of layers, a function for args= must return a tuple and one for "
-                f"kwargs= a dict: got {type(args).__name__} and {type(kwargs).__name__}."
+                "If args= is a function, it must return a tuple for a given number of layers, and "
+                f"if kwargs= is one, a dict: got {type(args).__name__} and {type(kwargs).__name__}."
             )
         return tuple(args), dict(kwargs)
 

@@ -3,6 +3,6 @@
 DOORS = {
     "compare_targets": "Compiles every Triton kernel for several GPUs.",
     "config_search": "Checks and orders compiled configurations.",
-    "ranked": "Compiles configurations of one kernel and ranks them by a model.",
+    "ranked": "Compiles configurations of one kernel and ranks them by modelled time.",
 }
 """What other rooms import of this one."""

@@ -3,6 +3,6 @@
 DOORS = {
     "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",
     "load": "A `Compiled` made from an `.aot` file.",
-    "loaders": "The loader of each kind of file that can be called.",
+    "loaders": "The loader for each kind of callable file.",
 }
 """What other rooms import of this one."""

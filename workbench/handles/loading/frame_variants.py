@@ -202,7 +202,7 @@ class LoadedVariants(CompiledCode):
         """
         if self._is_same is not None and not self._is_same():
             changed = "; ".join(self._installed.inlined.mismatches())
-            raise ArtifactError(f"{self.name} was recorded with other code. {changed}.")
+            raise ArtifactError(f"{self.name} was recorded with different code. {changed}.")
         try:
             return self._compiled(*args, **kwargs)
         except WorkbenchError:

@@ -66,7 +66,7 @@ def load_compiled(
     problems = plan.specialized.mismatches({}, arguments=False, guarded=False)
     if problems:
         raise ArtifactError(
-            f"{path} was compiled with other values of globals:\n  - "
+            f"{path} was compiled with different values of globals:\n  - "
             + "\n  - ".join(problems)
             + "\nRestore them, or recompile: recompile(path)."
         )

@@ -155,7 +155,7 @@ class Checkpoint:
             return
         others = [p.budget for p in budgets.points if not p.why_not and budget < p.budget < 1]
         cure = (
-            f"Take {min(others):g} or more."
+            f"Use {min(others):g} or more."
             if others
             else "Leave it at 1, or draw the numbers outside the step and pass them in."
         )
@@ -358,10 +358,10 @@ _MADE_UP = " The example inputs are gone; numbers between 0 and 1 replaced {}."
 _NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
 _FAILED = "Its gradients were not compared, because eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared, because eager draws other random numbers and the program "
+    "Its gradients were not compared, because eager draws different random numbers and the program "
     "with its own budget has wrong gradients."
 )
-_BY_CHANCE = "eager draws other random numbers"
+_BY_CHANCE = "eager draws different random numbers"
 
 
 @dataclass(frozen=True)
@@ -382,7 +382,7 @@ def check_gradients(
 ) -> GradientCheck:
     """Compare every effect of `made` with the eager function of `own`, as `verify` does.
 
-    If the result is random and eager draws other numbers, gradients are compared with those of
+    If the result is random and eager draws different numbers, gradients are compared with those of
     `own`. This requires that `own` `is_sound`: its backward pass does not draw again.
     """
     if own.target not in TARGETS:

@@ -122,8 +122,8 @@ def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     if usage.timeline.is_sized_by_hint and other is not None:
         raise UsageError(
             f"Memory was counted for the sizes of the compiled call ({other.value} with "
-            f"{number_text(other.bytes, 'bytes')}), but these inputs have others. Pass inputs of "
-            "those sizes, or recompile with these."
+            f"{number_text(other.bytes, 'bytes')}), but these inputs have different ones. Pass "
+            "inputs of those sizes, or recompile with these."
         )
 
 

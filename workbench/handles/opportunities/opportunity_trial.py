@@ -105,7 +105,7 @@ def try_opportunity(
 
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds. For an
     explanation, both versions run in eager. Raises `UsageError` if the change cannot be made in a
-    copy, and the errors of the compilation or of the explained function.
+    copy; errors raised by the compilation or by the explained function are passed on.
     """
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)

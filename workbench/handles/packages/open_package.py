@@ -235,7 +235,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         Raises
         ------
         UsageError
-            A weight is missing or unknown, or has another shape or dtype; the error names each one.
+            A weight is missing, unknown, or has a different shape or dtype; the error names each.
         """
         if model is None and not isinstance(self._only, _Several):
             self._only.update_weights(weights, partial=partial)

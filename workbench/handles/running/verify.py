@@ -72,8 +72,8 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
     recipe = compiled.recipe
     if recipe is None or compiled.original is None:
         return (
-            "The wrong stage was not identified: a loaded file does not contain the compiled "
-            "function."
+            "The stage that went wrong could not be identified: a loaded file does not contain the "
+            "compiled function."
         )
     if reference is not None and differs(compiled.original):
         return (
@@ -133,7 +133,8 @@ def verify_ranks(
 ) -> Verification:
     """Compare a compiled call on every rank; `wanted` has the arguments of `wb.verify` for ranks.
 
-    Raises `UsageError` if no installed package runs ranks, and as `wb.verify` does.
+    Raises `UsageError` if no installed package can run ranks, and otherwise whatever `wb.verify`
+    raises.
     """
     for world in list_worlds():
         verification = ask(

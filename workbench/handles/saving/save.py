@@ -54,8 +54,8 @@ def save_compiled(
     if parts := find_compiled_parts(module):
         raise UsageError(
             f"{compiled.name} was compiled with compiled parts ({', '.join(parts)}), whose checks "
-            "a file cannot hold. Restore the eager part of each (model.part = model.part.module), "
-            "recompile it and save that."
+            "a file cannot store. Put the eager module back in place of each compiled part "
+            "(model.part = model.part.module), recompile the model and save the result."
         )
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))

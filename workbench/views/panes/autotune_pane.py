@@ -21,8 +21,8 @@ _NOTHING = (
 )
 _NOTHING_ON_A_GPU = (
     "Inductor had no choices in this mode. "
-    '`compiled.rank_configs("k0")` compiles a kernel\'s configurations and ranks them by a model; '
-    "`mode='max-autotune'` lets Inductor choose between templates and library calls."
+    '`compiled.rank_configs("k0")` compiles a kernel\'s configurations and ranks them by modelled '
+    "time; `mode='max-autotune'` lets Inductor choose between templates and library calls."
 )
 _NO_CHOICE = (
     "Inductor had no choices in this mode either. Its templates cover GEMMs, convolutions and "

@@ -37,8 +37,8 @@ _COLUMNS = (
     Column("Note", "remark"),
 )
 MODEL = (
-    "Compiled for the GPU and ranked by a model; nothing was run. Time the top few on the device "
-    "before relying on the order."
+    "Compiled for the GPU and ranked by modelled time; nothing was run. Time the top few on the "
+    "device before relying on the order."
 )
 _OF_USER = "triton_heuristics.user_autotune("  # how Inductor wraps a kernel that it did not write
 _SIGNS = (

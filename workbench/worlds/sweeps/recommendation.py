@@ -104,7 +104,7 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     if not winner.settings:
         yield f"Compiled: {against}."
     elif choice.is_sure:
-        yield f"Take {name}: {against}."
+        yield f"Use {name}: {against}."
     elif is_faster and choice.runner_up is not None:
         yield f"No winner between {name} and {second}."
         yield f"{name}: {against}."
@@ -123,7 +123,7 @@ def _by_figure(choice: Choice) -> Iterator[str]:
     """What is counted or modelled, or measured only once."""
     row, name = choice.winner.rows[0], name_setting(choice.winner, choice)
     if choice.objective == "memory":
-        yield f"Take {name}: peak memory {number_text(row.peak_bytes, 'bytes')}."
+        yield f"Use {name}: peak memory {number_text(row.peak_bytes, 'bytes')}."
     elif choice.objective == "first_call":
         took = number_text(row.first_call_s or 0.0, "seconds")
         yield (
@@ -145,7 +145,7 @@ def _tell_modelled(choice: Choice) -> str:
         return f"{name}: {time} a call (modelled). Nothing was run."
     after = f"runner-up {name_setting(second, choice)} {_format_modelled(second.rows[0])}"
     if _is_modelled_apart(choice):
-        return f"Take {name}: {time} a call, {after} (modelled). Nothing was run."
+        return f"Use {name}: {time} a call, {after} (modelled). Nothing was run."
     if first.rows[0].low_us is None:
         return f"{name} comes first: {time} a call, {after} (modelled). Nothing was run: time them."
     return f"No winner: {name} takes {time} a call, {after} (modelled). Nothing was run."
@@ -496,8 +496,8 @@ def _within(trial: Trial, name: str, wanted: Any) -> bool:
     limit = _LIMIT.fullmatch(str(wanted))
     if name not in _FIGURES or limit is None:
         raise UsageError(
-            f"The constraint {name!r}: {wanted!r} is invalid. Give the value of an axis, or a "
-            f"limit such as '<= 2e6' of a figure ({', '.join(sorted(_FIGURES))})."
+            f"The constraint {name!r}: {wanted!r} is invalid. Pass a value of an axis, or a "
+            f"limit such as '<= 2e6' for one of these figures: {', '.join(sorted(_FIGURES))}."
         )
     value = getattr(trial, name)
     return value is not None and _SIGNS[limit[1]](value, float(limit[2]))

@@ -55,9 +55,10 @@ const MEANINGS: Record<string, string> = {
   imports: "Imports besides torch itself: parts of torch's compiler, or the workbench.",
   inputs: "The inputs of the call are read; not counted for any start-up mode.",
   model: "The module or function is unpickled, with its weights.",
-  read: "The file is opened, and its frame, manifest and trust are checked.",
+  read: "The file is opened; its zip structure, manifest and signature are checked.",
   unpack: "Members are copied into a private folder and compared with their hashes.",
-  rebuild: "Objects in the file are rebuilt, and the generated program is run once.",
+  rebuild:
+    "Objects in the file are rebuilt, and the generated Python module is executed once to define its functions.",
   dlopen: "The kernel libraries are loaded.",
   guards: "The guards of every call are built.",
   load: "All the work of this loader; torch gives no details.",

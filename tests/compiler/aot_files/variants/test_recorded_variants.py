@@ -221,7 +221,7 @@ def test_what_was_compiled_in_is_compared_with_each_call(
     torch.testing.assert_close(loaded(batch(4)), samples.helped(batch(4)))
     with monkeypatch.context() as patch:
         patch.setattr(samples, "helper", lambda x, factor=2: x - factor)
-        with pytest.raises(ArtifactError, match="recorded with other code"):
+        with pytest.raises(ArtifactError, match="recorded with different code"):
             loaded(batch(4))
     loaded(batch(4))
     loaded.close()

@@ -101,7 +101,7 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
     assert found.is_same is None
     assert found.sentences == (
         "The log of rank 1 is incomplete: the log ends within a record.",
-        "Not known: whether rank 1 compiled 1/0 (step).",
+        "It is unknown whether rank 1 compiled 1/0 (step).",
         "Ranks 0 and 1 compiled the same 1 program, as far as their logs go.",
         "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,

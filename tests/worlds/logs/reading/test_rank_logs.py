@@ -92,7 +92,7 @@ def test_what_a_log_that_is_cut_off_lacks_is_not_known(
     assert (found.compiles[-1].without, found.compiles[-1].unknown) == ((), (0,))
     said = " ".join(found.sentences)
     assert "The log of rank 0 is incomplete: the log ends within a record" in said
-    assert "Not known: whether rank 0 compiled 2/0 (rounded)." in said
+    assert "It is unknown whether rank 0 compiled 2/0 (rounded)." in said
     assert "did not" not in said
     assert bool(found.hangs) is is_sure
     assert ("Not compared: the collectives of ranks 0 and 1 in 1/0 (gathered)" in said) != is_sure

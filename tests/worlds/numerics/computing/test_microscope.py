@@ -190,7 +190,7 @@ def test_a_kernel_that_draws_random_numbers_has_no_script(worker: CrossCompiler)
     compiled = compile_for(H100, worker, drop, (X,))
     found = look_at_numbers(compiled, (X,))
     drawn = next(row.kernel for row in found.deviations if row.kernel)
-    with pytest.raises(wb.UsageError, match="a script cannot run it alone"):
+    with pytest.raises(wb.UsageError, match="a standalone script cannot run it"):
         found.repro(drawn, "never_written.py")
 
 

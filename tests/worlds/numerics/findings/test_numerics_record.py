@@ -87,7 +87,7 @@ def test_what_is_no_rounding_matters_and_has_no_option() -> None:
     assert "the gelu computes a different formula" in formula["What cures it?"]
     drawn = ask(replace(wrong, cause=causes.RANDOM, option=causes.FALLBACK_RANDOM))
     assert drawn["Does it matter?"].startswith("Unknown: random numbers are drawn differently")
-    assert drawn["What does that cost?"].startswith("Not measured: ")
+    assert drawn["What does that cost?"].startswith("Not measured. ")
 
 
 def test_what_is_equal_has_nothing_to_cure() -> None:

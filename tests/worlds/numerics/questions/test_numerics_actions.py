@@ -33,7 +33,7 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price(tmp_path, mo
     exec(line, {"wb": wb, "compiled": compiled})  # what Copy repro copies runs as it stands
     assert (tmp_path / "k0.py").is_file()
     found = document["numerics"]
-    assert found["answers"][4][1].startswith("Not measured: ")
+    assert found["answers"][4][1].startswith("Not measured. ")
     cure, unfused = found["cures"]
     assert unfused["title"] == "compiled.with_fusion(unfused=['k0'])"
     assert (cure["outcome"], cure["why_not"]) == (None, None)

@@ -70,7 +70,7 @@ def test_the_summary_has_no_times() -> None:
 
 def test_the_answer_is_a_sentence_and_a_line_of_code() -> None:
     found = sweep().best()
-    assert found.sentence.startswith("Take mode=max-autotune, threads=2: 2.17 × (2.15 to 2.21)")
+    assert found.sentence.startswith("Use mode=max-autotune, threads=2: 2.17 × (2.15 to 2.21)")
     assert "(2.15 to 2.21) at batch=1, 2.15 × (2.13 to 2.21) at batch=8" in found.sentence
     assert "mode mattered: in the clearest case, default instead of" in found.sentence
     assert found.code == ("torch.set_num_threads(2)\nwb.aot_compile(f, args, mode='max-autotune')")

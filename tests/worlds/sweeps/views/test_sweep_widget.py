@@ -63,7 +63,7 @@ def test_the_end_has_the_answer_and_every_figure_with_its_words() -> None:
     shown = document(sweep())
     assert mismatches(shown, SweepDocument) == []
     assert (shown["status"], shown["by"]) == ("done", "speedup")
-    assert shown["sentence"].startswith("Take mode=max-autotune, threads=2")
+    assert shown["sentence"].startswith("Use mode=max-autotune, threads=2")
     assert "mode='max-autotune'" in shown["code"]
     row = shown["rows"][0]
     assert [axis["name"] for axis in shown["axes"]] == ["mode", "threads", "batch"]

@@ -158,7 +158,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         for place, input_name in inputs.items():
             raise ArtifactError(
                 f"{name} cannot be saved with its variants: the global {place} and {input_name} "
-                "were one object, which a file cannot check. Call it with another object as "
+                "were one object, which a file cannot check. Pass a different object as "
                 f"{input_name}, such as a copy."
             )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
@@ -221,7 +221,7 @@ def _taken(
     programs = [program for graph in graphs for program in find_programs(graph)]
     kernels = list_built_kernels(programs, {})
     sources, lost = list_source_rows(codes)
-    why = "another process cannot compare it, and would not notice another version"
+    why = "another process cannot compare it, and would not notice a different version"
     unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,

@@ -203,7 +203,7 @@ def _require_same_values(path: str, manifest: Manifest, target: Any) -> None:
     problems = specialized.mismatches({}, arguments=False)
     if problems:
         raise ArtifactError(
-            f"{path} was recorded with other values of globals or environment variables:\n  - "
+            f"{path} was recorded with different values of globals or environment variables:\n  - "
             + "\n  - ".join(problems)
             + "\nRestore them, or record it again with wb.variants."
         )
@@ -267,7 +267,7 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
     changed = find_changed_sources(manifest.contract.get(_SOURCES, ()))
     if changed:
         raise ArtifactError(
-            f"{path} was compiled from another source of {', '.join(changed)}. Restore that "
+            f"{path} was compiled from a different source of {', '.join(changed)}. Restore that "
             "source, or record the function again with wb.variants."
         )
 
@@ -309,9 +309,9 @@ def _require_free(path: str, package: Any) -> None:
         for name in entry.function_names if entry.install_to_global else ():
             if name in space and not _is_same(space[name], code):
                 raise ArtifactError(
-                    f"{path} cannot be loaded: {entry.python_module} already has other compiled "
-                    f"code named {name}. Load the file before compiling or loading anything from "
-                    "that module."
+                    f"{path} cannot be loaded: {entry.python_module} already has different "
+                    f"compiled code named {name}. Load the file before compiling or loading "
+                    "anything from that module."
                 )
 
 

@@ -330,14 +330,14 @@ def require_own_identity(
             raise ArtifactError(
                 f"{name} cannot be saved: {argument} and the captured {stored[0]} were one object "
                 "when it was compiled, but a file would hold a copy. Leave it out with save(path, "
-                f"external_data={{{stored[0]!r}: …}}) and pass it at load, or compile with another "
-                "object as the argument."
+                f"external_data={{{stored[0]!r}: …}}) and pass it at load, or compile with a "
+                "different object as the argument."
             )
     for pair in plan.read_as_inputs:
         place, input_name = map(shown, pair)
         raise ArtifactError(
             f"{name} cannot be saved: the global {place} and {input_name} were one object when it "
-            "was compiled, which a file cannot check. Compile it with another object as "
+            "was compiled, which a file cannot check. Compile it with a different object as "
             f"{input_name}, such as a copy."
         )
 

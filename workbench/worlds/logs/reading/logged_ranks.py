@@ -425,7 +425,7 @@ def _tell_lacks(logs: LoggedRanks) -> Iterator[str]:
     for ranks, names in missing.items():
         more = [f"{len(names) - _MOST_TOLD} more"] if names[_MOST_TOLD:] else []
         yield (
-            f"Not known: whether {_name_ranks(ranks).lower()} compiled "
+            f"It is unknown whether {_name_ranks(ranks).lower()} compiled "
             f"{join_words([*names[:_MOST_TOLD], *more])}."
         )
     for name, first, rank in logs.unsure_starts:

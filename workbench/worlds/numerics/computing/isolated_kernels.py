@@ -320,8 +320,8 @@ def _write_function(part: IsolatedKernel, name: str, precision: Precision) -> st
     for node in module.graph.nodes:
         if getattr(node.target, "__module__", "").startswith("workbench."):
             raise UsageError(
-                f"{part.kernel.id} contains {node.name}, which aot-workbench computes instead of "
-                "torch (such as random numbers): a script cannot run it alone. Use .subgraph()."
+                f"{part.kernel.id} contains {node.name}, which aot-workbench computes in place "
+                "of torch, so a standalone script cannot run it. Use .subgraph()."
             )
     lines = module.code.strip().replace("def forward(self, ", f"def {name}(").split("\n")
     kept = [line for line in lines if line.strip() and not line.startswith(("import", "from"))]

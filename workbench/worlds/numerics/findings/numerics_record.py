@@ -364,7 +364,9 @@ QUESTIONS = (
     "What does that cost?",
 )
 _NOTHING = ("Nothing differs.", "–", "Nothing to fix.", "–")
-_NO_PRICE = "Not measured: a trial recompiles the call with it and times both interleaved."
+_NO_PRICE = (
+    "Not measured. Trying the fix recompiles the call with it and times both versions, interleaved."
+)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,10 @@ _NOT_COMPARED = (
 
 NO_TWIN = "A single kernel has no eager counterpart: compare its values with `k.check(reference)`."
 _COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
-_EACH = "same inputs as eager's nodes, no inherited error; worst cause first"
+_EACH = (
+    "each value computed from the same inputs as eager's nodes, so errors do not accumulate; "
+    "worst cause first"
+)
 
 
 def document(report: Report, context: ViewContext) -> Content:

@@ -195,7 +195,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         sizes: Mapping[str, int] | None = None,
         progress: ProgressCallback | None = None,
     ) -> RankedConfigs:
-        """Compile configurations for the GPU and rank them by a model; none is run.
+        """Compile configurations for the GPU and rank them by modelled time; none is run.
 
         `configs` are `triton.Config` or mappings of values; by default the autotuner's. For
         matmuls, `sizes` are M, N and K if no arguments have these names, and E and TOP for a
@@ -309,7 +309,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         store: str | PathLike[str] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Tuned:
-        """Compile configurations for GPUs that are not needed here, and rank them by a model.
+        """Compile configurations for GPUs that are not needed here, and rank them by modelled time.
 
         Configurations are discarded, with the reason, if they do not compile (in time), do not fit,
         launch nothing or have too wide a grid. Those that spill in their loop or step over a block

@@ -139,7 +139,7 @@ def _make_chips(profile: RunProfile, kernels: Sequence[ProfiledKernel]) -> Itera
     longest = max(gaps, key=lambda gap: gap.duration_us, default=None)
     if longest is not None:
         cause = _CAUSES.get(longest.cause)
-        more = f", {_us(longest.duration_us)} of it one {cause}" if cause else ""
+        more = f", {_us(longest.duration_us)} of it in one {cause}" if cause else ""
         yield _chip("gaps", "Idle ", _us(profile.idle_us), more)
     modelled = _sum_modelled(kernels)
     if modelled is not None:

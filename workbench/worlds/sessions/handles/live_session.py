@@ -218,7 +218,7 @@ class SessionProfile:
     def __init__(self) -> None:
         module = next((world.names[READER] for world in list_worlds() if READER in world.names), "")
         if not module:
-            raise UsageError(f"profile=True: wb.{READER} is not installed here.")
+            raise UsageError(f"profile=True needs wb.{READER}, which is not installed here.")
         self._read = getattr(import_module(module), READER)
         self._profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
         self._steps = 0

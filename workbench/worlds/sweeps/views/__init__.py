@@ -2,7 +2,7 @@
 
 DOORS = {
     "sweep_page": "A sweep as charts, as a page, and as what a notebook keeps of it.",
-    "sweep_tables": "A sweep as a table, and tables in files.",
+    "sweep_tables": "The rows of a sweep as DataFrames, and written to CSV or Parquet files.",
     "sweep_view": "A sweep in a notebook, live while it runs.",
 }
 """What other rooms import of this one."""

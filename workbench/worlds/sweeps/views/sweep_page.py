@@ -206,7 +206,7 @@ def _axis(sweep: Sweep, name: str) -> str:
 
 
 def pareto(sweep: Sweep) -> Figure:
-    """Speed-up against compile time, each compiled once.
+    """Speed-up against compile time, one compilation per setting.
 
     Filled is what no other setting of its size beats in both; a row that is too noisy to say beats
     none.
@@ -216,7 +216,7 @@ def pareto(sweep: Sweep) -> Figure:
     return spots.draw(
         list_spots(sweep),
         title=f"{sweep.name}: {what} against compile time",
-        x="compile time (s), each compiled once",
+        x="compile time (s), one compilation per setting",
         y=what,
     )
 
