@@ -28,7 +28,7 @@ from workbench.report.memory_rows import Kind, MemoryPeak
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
-COUNTED_WITH_HOOKS = f"{COUNTED}, and by the rules of torch 2.13 for the hooks of fully_shard"
+COUNTED_WITH_HOOKS = f"{COUNTED}, with fully_shard's hooks as in torch 2.13"
 _SCRATCH = "memory that library calls allocate and free while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
