@@ -80,7 +80,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         f"yours{times}"
     )
     if measured_us > model.plain_us:
-        source = "measured: the time of the call; at most this minus the modelled GPU time is saved"
+        source = "measured: at most the time of the call less the modelled GPU time"
     yield Opportunity(
         id="",
         rule="cuda-graphs",
