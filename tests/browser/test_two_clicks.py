@@ -202,7 +202,7 @@ def test_why_two_lines_are_not_fused(reader: Open) -> None:
 def test_what_makes_the_peak_on_the_host(reader: Open) -> None:
     own = reader(Report.load(RECORDS / "convolutions.wbr"))
     own.click(own.page.get_by_role("button", name="Peak 408 kB"))
-    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("live at once"))
+    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("are live at the peak"))
     assert "131 kB of that is convolution of line 31" in sentence
     assert "without it the peak would be 112 kB lower" in sentence
 
@@ -210,8 +210,8 @@ def test_what_makes_the_peak_on_the_host(reader: Open) -> None:
 def test_what_makes_the_peak_on_a_gpu(reader: Open) -> None:
     own = reader(Report.load(RECORDS / "norm_h100.wbr"))
     own.click(own.page.get_by_role("button", name="Peak 524 kB"))
-    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("live at once"))
-    assert "At least 524 kB live at once, 262 kB of it above weights and inputs" in sentence
+    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("are live at the peak"))
+    assert "At least 524 kB are live at the peak, 262 kB of it above weights and inputs" in sentence
     assert "262 kB of that is buf0 (output)" in sentence
 
 

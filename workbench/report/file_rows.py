@@ -54,7 +54,7 @@ class RoundTripWay:
     steady_p99_s: float | None = number(
         "p99",
         "s",
-        "99th percentile of later calls; of fewer than 100, the slowest",
+        "99th percentile of later calls; below 100 calls, the slowest",
         source="measured",
     )
     steady_calls: int | None = number("Calls", "number")

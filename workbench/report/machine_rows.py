@@ -221,7 +221,7 @@ class RankedConfig:
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None  # a remark, such as why a value is missing
     placed_us: float | None = number(
-        "Model, prior", "us", "Modelled time, adjusted by best configs elsewhere", source="model"
+        "Model, prior", "us", "Modelled time, adjusted by other GPUs' best configs", source="model"
     )
 
     @property

@@ -152,7 +152,7 @@ class Tables:
         machine_rows.KernelLayout, "The layouts of a kernel's tensors: the holder of each element."
     )
     artifact = TableOf(
-        file_rows.ArtifactFact, "Facts about the file that it was saved to or loaded from."
+        file_rows.ArtifactFact, "Facts about the file that the program was saved to or loaded from."
     )
     members = TableOf(file_rows.ArtifactMember, "The members of the file.")
     contract = TableOf(file_rows.ContractLeaf, "Inputs and outputs of the file.")

@@ -75,7 +75,7 @@ def _add_data(data: dict[str, Any], pane: Pane, content: Content) -> None:
     """What a pane adds to the document."""
     for name, part in content.data.items():
         if name in data:
-            why = "the document has one of that name."
+            why = "the document already has data of that name."
             warnings.warn(f"{name!r} of the pane {pane.id} is left out: {why}", stacklevel=2)
         data.setdefault(name, part)
 

@@ -47,7 +47,7 @@ def test_a_fallback_has_a_cure() -> None:
     why = explain_apart(BLOCK, "k4", "k6")
     assert why.sentence.startswith("k5 runs between them, a fallback (`aten.topk.default`)")
     assert (
-        why.help == "Replace `aten.topk.default` by an operator that Inductor generates code for."
+        why.help == "Replace `aten.topk.default` with an operator that Inductor generates code for."
     )
     assert str(why) == f"{why.sentence} {why.help}"
 
@@ -134,7 +134,7 @@ def laid_out(stride: tuple[int, ...], kind: str = "pointwise") -> Report:
 
 def test_layouts_are_compared_where_the_backend_is_silent() -> None:
     said = explain_apart(laid_out((128, 1, 8)), "k0", "k1").sentence
-    assert "k0 has its values in the order of dimensions 0, 1, 2, k1 in that of " in said
+    assert "k0 iterates in the order of dimensions 0, 1, 2, k1 in the order of " in said
     assert "dimensions 0, 2, 1; a loop nest has one order." in said
     assert said.endswith(SILENT)
     assert "In memory" not in explain_apart(laid_out((128, 16, 1)), "k0", "k1").sentence
@@ -142,7 +142,7 @@ def test_layouts_are_compared_where_the_backend_is_silent() -> None:
 
 def test_a_template_says_what_it_takes_in() -> None:
     said = explain_apart(laid_out((128, 16, 1), "template"), "k0", "k1").sentence
-    assert "k0 is a template: it only fuses elementwise work on its result." in said
+    assert "k0 is a template: only elementwise work on its result can be fused." in said
 
 
 def test_kernels_without_common_data_would_save_nothing() -> None:

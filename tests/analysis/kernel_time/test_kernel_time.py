@@ -66,7 +66,7 @@ def test_a_family_that_was_not_fitted_is_told_with_a_wider_error() -> None:
 def test_what_has_no_known_work_has_a_reason_and_no_time() -> None:
     made = model_kernel(OperatorCall("mine::op"), "my_kernel", GPUS["h100"])
     assert (made.us, made.error) == (None, None)
-    assert made.because == "what mine::op moves and computes is not known"
+    assert made.because == "the traffic and operations of mine::op are not known"
 
 
 def test_no_modelled_time_is_below_its_bound_and_most_are_near() -> None:

@@ -109,7 +109,7 @@ def test_attention_counts_the_scores_that_are_needed(causal: str, pairs: int) ->
 def test_packed_sequences_are_not_guessed() -> None:
     heads = ([100, 4, 32], BF16)
     mine = call("aten::_flash_attention_forward", heads, heads, heads, ([5], "int"))
-    assert estimate_work(mine).reason == "a profile does not have the lengths of packed sequences"
+    assert estimate_work(mine).reason == "profiles do not record the lengths of packed sequences"
 
 
 def test_an_elementwise_operator_reads_what_is_broadcast_once() -> None:
@@ -167,7 +167,7 @@ def test_kernels_that_share_a_call_are_given_equal_parts() -> None:
     mine = call("aten::neg", ([64], "float"))
     work = estimate_work(mine, launches=2)
     assert (work.read_bytes, work.launches) == (128, 2)
-    assert work.reason == "2 kernels share the work, taken as equal parts"
+    assert work.reason == "2 kernels share the work, assumed to be equal parts"
 
 
 def test_a_triton_kernel_moves_its_arguments_once() -> None:
@@ -194,7 +194,7 @@ def test_a_call_without_shapes_has_a_reason(name: str) -> None:
 def test_an_operator_that_is_not_known_is_not_guessed() -> None:
     work = estimate_work(call("mine::op", ([64], "float")))
     assert work.bytes is None
-    assert work.reason == "what mine::op moves and computes is not known"
+    assert work.reason == "the traffic and operations of mine::op are not known"
 
 
 @pytest.mark.parametrize("text", ["[" * 900, "['a']", "{}", "9" * 5000, "__import__('os')", "[1, "])

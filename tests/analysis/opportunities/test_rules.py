@@ -412,8 +412,8 @@ def test_a_cause_that_was_compiled_away_since_is_no_advice() -> None:
 def test_a_recompilation_names_its_cause() -> None:
     found = wb.opportunities(wb.read_trace(TRACES / "recompiles.log.gz"))
     texts = [each.text for each in found if each.rule == "recompiled"]
-    assert any("dimension 0 of x had another size" in text for text in texts)
-    assert any("the number factor had another value" in text for text in texts)
+    assert any("dimension 0 of x had a different size" in text for text in texts)
+    assert any("the number factor had a different value" in text for text in texts)
     assert all(
         "which the report lacks" in each.why_not for each in found if each.rule == "recompiled"
     )
@@ -480,7 +480,7 @@ def test_a_number_that_changed_is_one_entry_with_its_line_and_values() -> None:
     report = session.report(3)
     assert len(report.recompiles) == 3
     (found,) = [each for each in wb.opportunities(report) if each.rule == "recompiled"]
-    assert "had another value, after 0 → 1 → 2." in found.text
+    assert "had a different value, after 0 → 1 → 2." in found.text
     assert "`self.seen += 1` changes it." in found.text
     assert found.line == Counts.forward.__code__.co_firstlineno + 1
     assert found.line_id is not None

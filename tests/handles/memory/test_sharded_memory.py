@@ -262,12 +262,11 @@ def sharded() -> Any:
 
 def test_figures_say_what_they_count_and_what_they_leave_out(sharded: Any) -> None:
     memory = sharded.memory()
-    assert memory.sentence.startswith("At least 10.9 MB live at once")
+    assert memory.sentence.startswith("At least 10.9 MB are live at the peak")
     assert "the optimizer" in memory.missing
     assert "memory that the allocator keeps for each stream of the hooks" in memory.missing
     assert {row.source.partition(";")[0] for row in memory.peaks} == {
-        "counted from the generated program, and by the rules of torch 2.13 for the hooks of "
-        "fully_shard"
+        "counted from the generated program, with fully_shard's hooks as in torch 2.13"
     }
     assert memory.eager is None
     assert "would hold whole parameters" in memory.why_no_eager

@@ -40,7 +40,7 @@ def test_what_takes_a_fallback_away_is_the_cure() -> None:
     report = Report.load(RECORDS / "block.wbr")
     (answer,) = ask(report, "apart:k4|k5")
     assert answer["help"] == (
-        "Replace `aten.topk.default` by an operator that Inductor generates code for."
+        "Replace `aten.topk.default` with an operator that Inductor generates code for."
     )
 
 

@@ -178,7 +178,7 @@ class _Answers:
             forward, backward = (y, x) if x.is_backward else (x, y)
             return (
                 f"{forward.id} belongs to the forward pass, {backward.id} to the backward pass. "
-                "They are two programs, and saved activations are stored in between."
+                "They are separate programs, and the activations are saved between them."
             )
         breaks = len(self._report.breaks)
         why = f" The call has {plural(breaks, 'graph break')}." if breaks else ""
@@ -225,7 +225,7 @@ def _cure_fallback(called: Kernel) -> str | None:
     if not called.is_fallback:
         return None
     op = called.name.removeprefix("torch.ops.")
-    return f"Replace `{op}` by an operator that Inductor generates code for."
+    return f"Replace `{op}` with an operator that Inductor generates code for."
 
 
 def _what(kernel: Kernel) -> str:
@@ -468,7 +468,7 @@ class KernelFacts:
         if ours.shape == theirs.shape and None not in orders and orders[0] != orders[1]:
             texts = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
             yield (
-                f"{x.id} has its values in the order of {texts[0]}, {y.id} in that of {texts[1]}; "
+                f"{x.id} iterates in the order of {texts[0]}, {y.id} in the order of {texts[1]}; "
                 "a loop nest has one order."
             )
 
@@ -479,7 +479,9 @@ class KernelFacts:
             yield f"{x.id} and {y.id} are templates, which cannot be fused with each other."
         elif templates:
             other = y if templates[0] is x else x
-            what = f"{templates[0].id} is a template: it only fuses elementwise work on its result"
+            what = (
+                f"{templates[0].id} is a template: only elementwise work on its result can be fused"
+            )
             if templates[0] is y:
                 yield f"{what}, and {other.id} comes before it."
             elif self._kinds.get(other.id) == "reduction":

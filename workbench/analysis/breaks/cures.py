@@ -56,7 +56,7 @@ _EXPLICIT = (
     "Keep the call out of the graph explicitly. The break stays at the same cost, but is visible "
     "in the code and independent of Dynamo options."
 )
-_MOVED = "Move the message behind the last operator: the graph before it is then whole."
+_MOVED = "Move the message after the last operator, where it splits nothing."
 _LEFT_OUT = "Remove the explicit break."
 _CALLS = (
     "Attempted to call function marked as skipped",
@@ -319,9 +319,7 @@ _DECIDED = (
     "Dynamic shape",
     "Tensor.tolist()",
 )
-_TENSOR = (
-    "keep the value a tensor during computation, and take the number out after the compiled call"
-)
+_TENSOR = "keep the value as a tensor, and convert it to a number after the compiled call"
 _LOOP = (
     "replace the loop over values by operations on the whole tensor, or compile the code before "
     "and after the loop as separate functions"

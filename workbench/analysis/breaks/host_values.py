@@ -23,7 +23,7 @@ _ONCE = (
     "The value is read at compile time and stays the same if the file or setting changes. Use it "
     "only for values that never change while the program runs."
 )
-_OPERATOR_TITLE = "Read the number in an operator"
+_OPERATOR_TITLE = "Read the number inside a custom operator"
 _OPERATOR = "A custom operator reads the number whenever the compiled code runs, as before."
 _UNUSED_TITLE = "Keep the unused value out of compiled code"
 _UNUSED = "Nothing reads {} here; eager still computes it."

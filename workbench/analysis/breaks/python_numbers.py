@@ -41,7 +41,7 @@ def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) 
     if not _Uses(tree, _parents(tree)).compute(call):
         return None
     code = ast.unparse(replaced(statement, call, value))
-    return change_of("Keep the value a tensor", why, statement, code)
+    return change_of("Keep the value as a tensor", why, statement, code)
 
 
 def _kept(node: ast.AST) -> tuple[ast.expr, str] | None:
@@ -167,7 +167,7 @@ def _list_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
         case ast.Assign([ast.Tuple() | ast.List()], value) if value is call:
             new = _method(new, "unbind")
     code = ast.unparse(replaced(statement, call, new))
-    yield change_of("Keep the values a tensor", _LISTED, statement, code)
+    yield change_of("Keep the values as a tensor", _LISTED, statement, code)
 
 
 def _is_list(node: ast.AST) -> bool:

@@ -94,8 +94,8 @@ def _policy(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, .
     note = (
         f"In the forward of {holder or 'the module'}, where self.{name} are the layers {layers} "
         f"and x is their input. It saves {what} and recomputes the rest of a layer. It chooses by "
-        "operator, the budget by value, so the savings are similar but not equal. A layer must not "
-        "write in place; pass on any other arguments of your layers."
+        "operator, while the budget chooses by value, so the savings are similar but not equal. A "
+        "layer must not write in place; pass on any other arguments of your layers."
     )
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
 

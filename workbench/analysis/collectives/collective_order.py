@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report.collectives.collective_rows import Collective, CollectiveOrder
 
 ALL_RANKS = "all ranks"
@@ -59,7 +59,7 @@ def _say(
     within: str,
 ) -> str:
     where = f"in the group {group}" if group != ALL_RANKS else "of all ranks"
-    after = f", after {alike} that both start" if alike else ""
+    after = f", after {plural(alike, 'collective')} that both start" if alike else ""
     if there is None or here is None:
         waits, never, row = (rank, first, here) if there is None else (first, rank, there)
         assert row is not None

@@ -321,7 +321,7 @@ def compare_fusion(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iter
             yield Change("fusion", item, "added", None, own.reason, note=_STAY, **ids)
 
 
-_STAY = "not fused in both; tried in one only"
+_STAY = "not fused in either; tried in only one"
 
 
 def _verdict(left: _Side, right: _Side, a: NamePair, b: NamePair, own: Rejected) -> Change | None:

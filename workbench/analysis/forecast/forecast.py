@@ -412,7 +412,7 @@ def _try(report: Report) -> Forecast | None:
 
 
 _MODELLED = "GPU time by the calibrated model"
-_ERROR = "Held for four of five kernels outside the fit; not known for a bound"
+_ERROR = "Four of five kernels outside the fit are within it; unknown for roofline bounds"
 NO_LINE = "no source line"
 
 

@@ -325,7 +325,7 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
         parts = [*_rearranges(report, kernel), *_again(report, kernel, moved)]
         parts += _partial(report, kernel)
         reason = " ".join(parts) or "The report does not say what else it reads or writes."
-        more = f"It moves {_bytes(together)}, its unfused operations {_bytes(alone)} (estimates)."
+        more = f"It moves {_bytes(together)}, against {_bytes(alone)} unfused (estimates)."
         reasons[id] = f"{more} {reason}"
     return reasons
 

@@ -277,7 +277,7 @@ class Apart:
         )
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")
-            return text, f"Replace {op} by an operator that Inductor generates code for."
+            return text, f"Replace {op} with an operator that Inductor generates code for."
         is_product = middle is not None and middle.is_library and not middle.is_collective
         return text, _TEMPLATE if is_product else None
 

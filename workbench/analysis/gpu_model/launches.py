@@ -56,7 +56,7 @@ _WHOLE = (
     "compiled without CUDA graphs, so the whole program counts as one graph; "
     "mode='reduce-overhead' shows which parts torch records"
 )
-_LEAST = "no kernel was measured: their times are roofline bounds, so this is the largest saving"
+_LEAST = "no kernel was measured: with roofline times, this is the largest possible saving"
 _SOME_LEAST = "some kernels were not measured: their times are roofline bounds"
 _CPU = "CPU"
 _ON_CPU = "kernels on the CPU wait for the GPU and are not counted"

@@ -258,7 +258,7 @@ def _unknown(kernel: Kernel) -> Iterator[str]:
         why = "the operations of a kernel that the user wrote are not known"
     else:
         why = f"the operations of {', '.join(kernel.ops) or kernel.name} are not known"
-    yield why if bytes_of(kernel) is None else f"{why}, so the bound is that of its bytes"
+    yield why if bytes_of(kernel) is None else f"{why}, so the bound counts only its bytes"
 
 
 def _arithmetic(

@@ -202,7 +202,7 @@ def _sizes(source: TritonSource, name: str, own: Sequence[Config]) -> tuple[int,
         least = _LEAST_OF_DOT if source.is_user_product else 1
         near = {near for size in mine for near in (size // 2, size, size * 2) if near >= least}
         if not near:
-            raise UsageError(f"No size is known for {name} of {source.name}: pass some.")
+            raise UsageError(f"No default values are known for {name} of {source.name}: pass some.")
         return tuple(sorted(near))
     most = _power(source.numels.get(_AXES.get(name, ""), max(usual)))
     if name == "BLOCK_K" and "K" in source.fixed:  # whether it divides K is written in the text

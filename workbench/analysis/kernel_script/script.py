@@ -230,7 +230,7 @@ class _Script:
     def _calling(self) -> str:
         names = ", ".join(tensor.name for tensor in self._tensors)
         calls = [f"    kernels[{n!r}]({', '.join(args)})" for n, args in self._calls.calls.items()]
-        doc = '    """As the generated program calls them."""'
+        doc = '    """Call the kernels as the generated program does."""'
         return "\n".join([f"\ndef call(kernels, {names}):", doc, *calls, "", ""])
 
 

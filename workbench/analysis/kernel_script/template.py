@@ -19,32 +19,32 @@ import torch._inductor.inductor_prims  # noqa: F401  registers torch.ops.prims o
 
 reinterpret_tensor = torch._C._dynamo.guards._reinterpret_tensor
 DEVICE = $device
-TOLERANCES = {  # rtol, atol; the others have to be equal
+TOLERANCES = {  # rtol, atol; other dtypes must be equal
     torch.float16: (1e-3, 1e-3),
     torch.bfloat16: (1.6e-2, 1e-2),
     torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7),
 }
-ROUNDED = $rounded  # a format that eager rounds to on the way, and the kernel may not
+ROUNDED = $rounded  # eager rounds intermediate values to it, the kernel may not
 
 SOURCES = {
 $sources}
 
 
 def device(type, index=None):
-    """The device of this script in place of that of the graph."""
+    """The device of this script, in place of the graph's device."""
     return torch.device(type if type == "cpu" else DEVICE)
 
 
 def drawn(shape, dtype, draw):
-    """Random values; integers are 0 or 1, so that they are indices, too."""
+    """Random values; integers are 0 or 1, which are also valid indices."""
     if dtype.is_floating_point or dtype.is_complex:
         return draw(shape, device=DEVICE).to(dtype)
     return torch.randint(0, 2, shape, device=DEVICE).to(dtype)
 
 
 def unwritten(shape, dtype):
-    """What stands where the kernel has to write."""
+    """The contents of an output before the kernel writes it."""
     is_inexact = dtype.is_floating_point or dtype.is_complex
     return torch.full(shape, nan if is_inexact else 0, device=DEVICE).to(dtype)
 

@@ -58,7 +58,7 @@ def estimate_work(
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
     estimate = estimate or ESTIMATORS.get(name)
     if estimate is None:
-        return unknown(f"what {call.name} moves and computes is not known")
+        return unknown(f"the traffic and operations of {call.name} are not known")
     if own_kernel.is_helper and (name not in _SUMS or "FusedParams" in own_kernel.name):
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
     if own_kernel.family == "fill" and name not in _FILLED:
@@ -66,7 +66,7 @@ def estimate_work(
     try:
         return _share(estimate(call, own_kernel), launches)
     except _IMPOSSIBLE:  # a trace comes from outside: its shapes need not be those of the operator
-        return unknown(f"the inputs are none of {name}")
+        return unknown(f"the recorded inputs do not fit {name}")
 
 
 def read_operator_kind(name: str) -> Kind:
@@ -87,7 +87,7 @@ def _share(work: Work, launches: int) -> Work:
         reused_bytes=work.reused_bytes // launches,
         elements=_part(work.elements, launches),
         launches=launches,
-        reason=work.reason or f"{launches} kernels share the work, taken as equal parts",
+        reason=work.reason or f"{launches} kernels share the work, assumed to be equal parts",
     )
 
 
@@ -388,7 +388,7 @@ def estimate_cat(call: OperatorCall, kernel: LibraryKernel) -> Work:
     if not total:
         return unknown(_NOT_RECORDED)
     if kernel.itemsize is None:
-        return unknown("the dtype of a list of tensors is not in a profile")
+        return unknown("profiles do not record the dtype of a list of tensors")
     moved = total * kernel.itemsize
     return Work(0, moved, moved, None, elements=total)
 
@@ -482,7 +482,7 @@ def estimate_foreach(call: OperatorCall, kernel: LibraryKernel) -> Work:
     lists = sum(call.has_list(place) for place in range(len(call)))
     numel = sum(tensor.numel for tensor in call.tensors(0))
     if not numel or kernel.itemsize is None:
-        return unknown("the dtype of a list of tensors is not in a profile")
+        return unknown("profiles do not record the dtype of a list of tensors")
     item, read_lists = kernel.itemsize, max(min(reads, lists), min(reads, 1))
     return Work(
         numel, read_lists * numel * item, writes * numel * item, kernel.input_dtype, elements=numel

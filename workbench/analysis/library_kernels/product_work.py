@@ -254,7 +254,7 @@ def estimate_attention(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         return unknown("the shapes of the attention were not recorded")
     packed = _SUMMED.get(call.base_name)
     if len(query.shape) != 4 or (packed is not None and call.tensor(packed) is not None):
-        return unknown("a profile does not have the lengths of packed sequences")
+        return unknown("profiles do not record the lengths of packed sequences")
     head, length = (2, 1) if is_third else (1, 2)
     heads, rows, columns = (
         query.shape[0] * query.shape[head],

@@ -28,7 +28,7 @@ from workbench.report.memory_rows import Kind, MemoryPeak
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
-COUNTED_WITH_HOOKS = f"{COUNTED}, and by the rules of torch 2.13 for the hooks of fully_shard"
+COUNTED_WITH_HOOKS = f"{COUNTED}, with fully_shard's hooks as in torch 2.13"
 _SCRATCH = "memory that library calls allocate and free while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
@@ -77,7 +77,7 @@ def explain_no_eager(report: Report) -> str:
     if len(report.eager_memory):
         return ""
     if SHARDS in report.extra:
-        return "eager is not counted for a model of fully_shard: it would hold whole parameters"
+        return "eager is not counted for a fully_shard model: it would hold whole parameters"
     return report.why_missing(_EAGER) or (
         "eager's peak was not counted; .memory(eager=True) on the result of aot_compile counts it"
     )

@@ -242,7 +242,7 @@ class _Reader:
         unread = sum(program.unread for program in self._programs)
         if unread:
             self._notes.append(
-                f"memory of {plural(unread, 'line')} of the program that could not be read"
+                f"memory of {plural(unread, 'line')} of the program that could not be parsed"
             )
         devices = list_devices(self._report)
         if len(devices) > 1:

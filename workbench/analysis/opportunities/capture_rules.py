@@ -97,7 +97,7 @@ def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
             sure="likely",
             source="measured: the time of that compilation, once per process"
             if took
-            else "counted: one compilation less per process",
+            else "counted: one fewer compilation per process",
             file=file,
             line=line,
             line_id=None if here is None else here[0],
@@ -123,7 +123,7 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str, str] | No
     if reason.dim is not None:
         return (
             "Compile with dynamic=True: one specialization then covers all sizes.",
-            f"dimension {reason.dim} of {reason.tensor} had another size",
+            f"dimension {reason.dim} of {reason.tensor} had a different size",
             f"torch.compile({'model' if '.' in function else function}, dynamic=True)",
         )
     values = [entry.expected for entry in sorted(reasons, key=lambda entry: _number(entry.against))]
@@ -132,7 +132,7 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str, str] | No
         before = f", after {' → '.join(dict.fromkeys(values))}"
         return (
             f"Pass {name} as a tensor, which is an input and not a constant.",
-            f"the number {name} had another value{before}",
+            f"the number {name} had a different value{before}",
             f"{name} = torch.tensor({name})",
         )
     return None

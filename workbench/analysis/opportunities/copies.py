@@ -32,7 +32,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             continue
         name = calls[0][0]
         stays = (
-            ", at the low end half of it, because the matmul reads the matrix instead"
+            "; the low end is half of it, because the matmul reads the matrix instead"
             if facts.is_measured([kernel])
             else ""
         )

@@ -156,7 +156,8 @@ def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
         "GPU's faster units. Results keep 8 bits of precision.",
         sure="possible",
         source="counted: half of the traffic of float32 buffers, at the low end without the "
-        f"inputs. Time: from that of these bytes to the bounds in bfloat16 on {gpu.title}",
+        "inputs. Time: at the low end that of these bytes, at the high end the bounds in float32 "
+        f"less those in bfloat16 on {gpu.title}",
         kernels=tuple(k.id for k in concerned),
         saved_bytes_low=own // 2,
         saved_bytes_high=whole // 2,

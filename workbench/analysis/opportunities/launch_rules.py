@@ -80,7 +80,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         f"measures yours{times}"
     )
     if measured_us > model.plain_us:
-        source = "measured: the call, at most all of it but the modelled GPU time"
+        source = "measured: at most the time of the call less the modelled GPU time"
     yield Opportunity(
         id="",
         rule="cuda-graphs",

@@ -140,7 +140,7 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     sure, source = (low, kernels), ""
     if facts.is_measured(kernels):  # what they compute is computed by the code around them
         sure = views, only_views
-        source = ", at the low end that of the views, which compute nothing"
+        source = "; the low end counts only the views, which compute nothing"
     yield Opportunity(
         id="",
         rule="complex-numbers",

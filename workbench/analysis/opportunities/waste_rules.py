@@ -40,7 +40,7 @@ def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
         f"({number_text(stored, 'bytes')} in all). {remarks[0].text}",
         sure="possible",
         source=f"{_COUNTED}: calls of the function in the kernel and in the graph. No time is "
-        "estimated: try it, it helps if arithmetic bounds the kernel",
+        "estimated; it helps if the kernel is compute-bound",
         kernels=_kernels(remarks),
         **_place(facts, remarks[0]),
         settings=((_THRESHOLD, _FEW),),

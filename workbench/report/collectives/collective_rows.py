@@ -164,7 +164,7 @@ class Collective:
         "us",
         "Exposed time that torch's passes expect",
         source="model",
-        meaning="Exposed µs that torch's passes expect; None if none ran.",
+        meaning="Exposed µs that torch's passes expect; None if no such pass ran.",
     )
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
     block: str | None = None  # the module whose hook it is, where its place in the call is known

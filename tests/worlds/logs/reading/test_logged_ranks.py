@@ -162,7 +162,7 @@ def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
     found = compare_logs("step", [0, 1], [program(0), more])
     assert found.hangs == (
         "Rank 1 deadlocks in 0/0 (step) unless rank 0 starts an all-gather of all ranks elsewhere: "
-        "it does not start one there, after 1 that both start.",
+        "it does not start one there, after 1 collective that both start.",
     )
     assert found.order[0].compile_id == "0/0"
 

@@ -732,7 +732,8 @@ def test_a_number_that_breaks_a_graph_is_kept_or_captured() -> None:
         return x * x.sum().detach() + 1
 
     session = called(scaled_by_item, [(ones(3),)])
-    assert "keep the value a tensor: `return x * x.sum().detach() + 1`" in of(session, "break").cure
+    cure = of(session, "break").cure
+    assert "keep the value as a tensor: `return x * x.sum().detach() + 1`" in cure
     torch._dynamo.reset()
     assert len(called(kept, [(ones(3),)]).frame("breaks")) == 0
     unseen = wb.Session(session.header, session.tables, {})  # without the code around the line
