@@ -151,7 +151,7 @@ def test_what_is_wrong_with_a_line_stays_in_sight(
     show(watched.page, path.as_uri())
     tree = watched.page.get_by_role("treegrid")
     tree.get_by_text("Graph break: Data-dependent branching.").wait_for()
-    tree.get_by_text("aten.topk has no lowering in Inductor").wait_for()
+    tree.get_by_text("aten.topk has no Inductor lowering").wait_for()
     assert "1 graph break: line 14" in watched.page.locator(".answer p").inner_text()
     assert watched.page.locator(".crow .st").count() == 2  # what is normal has no mark
     assert watched.errors == []
