@@ -10,45 +10,19 @@ from tests.words.rules import list_hits
 from tests.words.sentences import Sentence, list_sentences, read_markdown
 from workbench.command_line.main import main
 
-REWRITTEN = (
-    "CHANGELOG.md",
-    "README.md",
-    "docs/pages/about/security.md",
-    "docs/pages/about/tools.md",
-    "docs/pages/about/worlds.md",
-    "docs/pages/guide/clusters-collectives.md",
-    "docs/pages/guide/clusters-fsdp.md",
-    "docs/pages/guide/clusters-ranks.md",
-    "docs/pages/guide/clusters-scaling.md",
-    "docs/pages/guide/clusters-verification.md",
-    "docs/pages/guide/clusters.md",
-    "docs/pages/guide/expectations.md",
-    "docs/pages/guide/failures.md",
-    "docs/pages/guide/memory.md",
-    "docs/pages/guide/numerics.md",
-    "docs/pages/guide/own-kernels.md",
-    "docs/pages/guide/packages.md",
-    "docs/pages/guide/sessions.md",
-    "docs/pages/guide/sweeps.md",
-    "docs/pages/guide/the-view.md",
-    "docs/pages/guide/two-compilations.md",
-    "docs/pages/guide/virtual-gpus.md",
-    "docs/pages/which.md",
-)
-"""Pages without a hit."""
 MOST = {
     "README": 0.00,
     "CHANGELOG": 0.00,
     "CONTRIBUTING": 0.04,
-    "about": 0.18,
+    "about": 0.00,
     "guide": 0.00,
-    "notebook": 0.20,
-    "output": 0.52,
-    "error": 0.23,
-    "sentence": 0.20,
-    "docstring": 0.07,
-    "term": 0.20,
-    "front end": 0.09,
+    "notebook": 0.00,
+    "output": 0.12,
+    "error": 0.02,
+    "sentence": 0.02,
+    "docstring": 0.05,
+    "term": 0.01,
+    "front end": 0.00,
 }
 """The share of the sentences of a kind that breaks a rule; it only goes down."""
 
@@ -62,15 +36,8 @@ def sentences() -> list[Sentence]:
 @pytest.mark.parametrize("kind", MOST)
 def test_few_sentences_break_a_rule(kind: str, sentences: list[Sentence]) -> None:
     own = [sentence for sentence in sentences if sentence.kind == kind]
-    hits = sum(any(list_hits(sentence)) for sentence in own)
-    assert hits / len(own) <= MOST[kind]
-
-
-@pytest.mark.parametrize("file", REWRITTEN)
-def test_a_page_that_was_rewritten_breaks_none(file: str, sentences: list[Sentence]) -> None:
-    own = [sentence for sentence in sentences if sentence.file == file]
-    assert own
-    assert {s.text: hits for s in own if (hits := [*list_hits(s)])} == {}
+    broken = {sentence.text: hits for sentence in own if (hits := [*list_hits(sentence)])}
+    assert len(broken) <= MOST[kind] * len(own), broken
 
 
 def test_every_kind_of_text_is_read(sentences: list[Sentence]) -> None:

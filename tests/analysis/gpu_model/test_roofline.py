@@ -189,7 +189,7 @@ def test_what_is_not_known_is_said_and_the_rest_is_a_bound() -> None:
         ops=("triton_kernel_wrapper_mutation",),
     )
     assert mine.note is not None
-    assert mine.note.startswith("the operations of a kernel that the user wrote are not known")
+    assert mine.note.startswith("the operation count of a hand-written kernel is unknown")
     assert (mine.bound, mine.intensity) == (None, None)
     assert mine.bound_us == pytest.approx(4000 / 3352e9 * 1e6)
     lost = row(node("aten.mm.default"), bytes_read=None, bytes_written=None)

@@ -255,7 +255,7 @@ def _unknown(kernel: Kernel) -> Iterator[str]:
     if kernel.flops is not None:
         return
     if any(op.startswith("triton_kernel_wrapper") for op in kernel.ops):
-        why = "the operations of a kernel that the user wrote are not known"
+        why = "the operation count of a hand-written kernel is unknown"
     else:
         why = f"the operations of {', '.join(kernel.ops) or kernel.name} are not known"
     yield why if bytes_of(kernel) is None else f"{why}, so the bound counts only its bytes"

@@ -61,7 +61,7 @@ def _is(value: ast.expr | None, constant: int) -> bool:
     return isinstance(value, ast.Constant) and value.value == constant
 
 
-_NEIGHBOURS = "counted: traffic between the operator and its generated neighbours"
+_NEIGHBOURS = "counted: traffic between the operator and the generated kernels around it"
 _PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
 _VIEWS = frozenset(("view_as_complex", "view_as_real"))
 _ROTATION = (

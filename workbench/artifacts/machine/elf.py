@@ -277,7 +277,7 @@ class _Reading:
         for entry in _chain(content, 0, part.info, 16):
             first = struct.unpack_from("<I", content, entry + 12)[0]
             if entry + first + 4 > len(content):
-                raise ValueError("damaged ELF file: a version is missing")
+                raise ValueError("damaged ELF file: a symbol version entry is cut off")
             yield self._text(part.link, struct.unpack_from("<I", content, entry + first)[0])
 
 
@@ -298,7 +298,7 @@ def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:
     """Where each entry of a chain starts; each says how far on the next one is."""
     for _ in range(min(count, len(content) // 16)):
         if at + 16 > len(content):
-            raise ValueError("damaged ELF file: a version is missing")
+            raise ValueError("damaged ELF file: a symbol version entry is cut off")
         yield at
         step = struct.unpack_from("<I", content, at + step_at)[0]
         if not step:

@@ -241,7 +241,7 @@ CONVOLUTION_LAYOUT = (
     ),
 )
 ADD_SOURCE = _dynamo(
-    "package:SourceInfo.add_code", "reading sources lazily in code with graph breaks"
+    "package:SourceInfo.add_code", "deferring source-file reads in code with graph breaks"
 )
 SHORTEN_FILENAME = Name("torch.utils._traceback:shorten_filename", "building many guards quickly")
 PICKLE_GRAPH = Name(

@@ -54,7 +54,7 @@ _GONE = (
     "for a report or a file."
 )
 _NO_CLUSTER = (
-    "It was compiled as a rank of a cluster that has ended. Try it in the same `with "
+    "It was compiled as a rank of a cluster that no longer exists. Try it in the same `with "
     "wb.virtual_cluster(…)`, or with the process group that it was built with."
 )
 _MEANT = "The outputs were not compared: their values are meant to change, and the GPU is not here."

@@ -43,7 +43,7 @@ class Package(OpenPackage):
 
     @checked
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Compare with eager on these inputs; short for `workbench.verify`."""
+        """Compare with eager on these inputs; shorthand for `workbench.verify`."""
         from workbench.handles.packages.comparisons import verify_package
 
         return verify_package(self, args, kwargs)

@@ -265,7 +265,7 @@ def scaling(
     Raises
     ------
     UsageError
-        There is no mesh, a mesh is too large or given twice, the depths or the optimizer are
+        No mesh was given, a mesh is too large or given twice, the depths or the optimizer are
         invalid, or the target's links are unknown. Or `build` cannot be sent to the workers of an
         executor, or no mesh could be compiled. No process group is left behind.
     KeyboardInterrupt

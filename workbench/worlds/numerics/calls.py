@@ -93,7 +93,7 @@ def numerics(
     x
         The result of `aot_compile`. For a training step, the backward pass is checked too, with
         randomly weighted outputs: each operator's gradient against autograd's. For a virtual GPU,
-        Triton's interpreter runs every Triton kernel on the CPU; calls of GPU libraries are not
+        Triton's interpreter runs every Triton kernel on the CPU; calls to GPU libraries are not
         checked. For a loaded file or a package, the outputs are compared. Its kernels are compared
         if compiling the reference here gives the code in the file.
     args, kwargs

@@ -71,7 +71,7 @@ def test_a_gather_beyond_its_block_is_out_of_bounds(place: int) -> None:
     checked = check(odd.gather, X, index, torch.empty(32))
     (row,) = checked.findings
     assert (row.kind, row.line, checked.cases[0].verdict) == ("out of bounds", 55, "failed")
-    assert f"tl.gather takes element {place} of 32" in row.text
+    assert f"tl.gather: index {place} is out of bounds for an axis of size 32" in row.text
 
 
 def test_a_kernel_that_prints_is_run() -> None:

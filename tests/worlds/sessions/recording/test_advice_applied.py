@@ -637,7 +637,7 @@ def test_a_parameter_of_another_size_needs_the_option_that_is_named() -> None:
 def test_an_array_of_numpy_is_compiled_dynamically() -> None:
     calls = [(ones(n).numpy(),) for n in (3, 4, 5)]
     found = of(called(doubled, calls))
-    assert found.cure == "compile with dynamic=True, or pad to few sizes"
+    assert found.cure == "compile with dynamic=True, or pad inputs to a few fixed sizes"
     torch._dynamo.reset()
     assert again(called(doubled, calls, dynamic=True)) == 0
 

@@ -439,7 +439,9 @@ class BatchedBuilder(TileBuilder):
         length = values.shape[axis + 1]
         wrong = places[(places < 0) | (places >= length)]
         if wrong.size:
-            raise OutOfBoundsError(f"tl.gather takes element {wrong[0]} of {length}")
+            raise OutOfBoundsError(
+                f"tl.gather: index {wrong[0]} is out of bounds for an axis of size {length}"
+            )
         return TensorHandle(np.take_along_axis(values, places, axis=axis + 1), src.dtype.scalar)
 
     def create_histogram(self, data: Handle, bins: int, mask: Handle | None) -> Handle:

@@ -60,8 +60,8 @@ def _why(session: Session) -> str:
     breaks = session.tables["breaks"]
     if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
         return (
-            "torch.compile skips DistributedDataParallel around a torch.nn module: compile the "
-            "module first, `DistributedDataParallel(torch.compile(model))`"
+            "torch.compile skips DistributedDataParallel around a built-in torch.nn class: compile "
+            "the module first, `DistributedDataParallel(torch.compile(model))`"
         )
     if left := session.header.left_alone:
         return (

@@ -244,7 +244,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
     if any(PARAMETER in reason.guard for reason in own):
         return Fix("set torch._dynamo.config.force_parameter_static_shapes = False")
     if any("(" in tensor for tensor, _, _ in sizes):  # an array of numpy, that no mark holds on to
-        return Fix("compile with dynamic=True, or pad to few sizes")
+        return Fix("compile with dynamic=True, or pad inputs to a few fixed sizes")
     if any(_CACHE.search(tensor) for tensor, _, _ in sizes):
         return Fix(
             "use one static cache length for all calls: "
@@ -495,7 +495,7 @@ def _is_part(name: str, other: str) -> bool:
 def _of_strides(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
     names = dict.fromkeys(_STRIDE.sub("", reason.source) for reason in own)
     code = tuple(f"{name} = {name}.contiguous()" for name in names)
-    cure = Fix(f"pass it with one memory layout: {_shown(code)}", code)
+    cure = Fix(f"always pass it with the same memory layout: {_shown(code)}", code)
     return _keep_written(names, rows, cure, "create it with one memory layout")
 
 

@@ -80,7 +80,7 @@ def check_parameter(name: str, value: Any) -> None:
     """Raise `UsageError` for a block size that is no power of two, or too many warps or stages."""
     _, parameter = split_parameter(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"over[{name!r}] has {value!r}: expected whole numbers from 1.")
+        raise UsageError(f"over[{name!r}] has {value!r}: expected positive integers.")
     most = COUNTS.get(parameter)
     if most is not None and value > most:
         raise UsageError(f"over[{name!r}] has {value}: the maximum is {most}.")

@@ -209,7 +209,7 @@ def _check_dtype(value: Any) -> None:
 
 def _check_threads(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"over['threads'] has {value!r}: expected whole numbers from 1.")
+        raise UsageError(f"over['threads'] has {value!r}: expected positive integers.")
 
 
 def _check_dynamic(value: Any) -> None:
