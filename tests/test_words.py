@@ -17,7 +17,7 @@ MOST = {
     "about": 0.00,
     "guide": 0.00,
     "notebook": 0.00,
-    "output": 0.12,
+    "output": 0.31,
     "error": 0.02,
     "sentence": 0.02,
     "docstring": 0.05,

@@ -20,6 +20,10 @@ _NO_SENTENCE = re.compile(
     r"^\s*(import|def|class|from|return|<|SELECT|#include|raise )|[{};]\n|::|</|\(\)|->|=\{|self\."
 )
 _TABLE_ROW = re.compile(r"\w {3,}\w")
+# an output has lists, code and tables, too: only whole sentences count, each on a new line
+_BEGIN = re.compile(r"\n(?=\s*(?:- )?[A-Z0-9`−+]|\s*\n)")
+_IS_WHOLE = re.compile(r"^(- )?[A-Z0-9`].*[.!?]$")
+_CODE_WORDS = re.compile(r"[{};]$| = |torch\.ops|static_cast|:: ?|\w\(self")
 _LEAST, _LEAST_IN_TABLES = 5, 7  # words of what counts as a sentence
 
 
@@ -90,12 +94,13 @@ def _read_notebooks(root: Path) -> Iterator[Sentence]:
             if cell["cell_type"] == "markdown":
                 yield from read_markdown("notebook", file, "".join(cell["source"]))
             for output in cell.get("outputs", []):
-                for part in re.split(r"\n\s*\n|\n(?=- )", _read_output(output)):
-                    lines = part.splitlines()
-                    rows = [line for line in lines if _TABLE_ROW.search(line.strip())]
-                    texts = [line for line in lines if line not in rows] if rows else [part]
-                    for text in texts:
-                        yield from _split("output", file, text, _LEAST_IN_TABLES)
+                for text in _BEGIN.split(_read_output(output)):
+                    if not _TABLE_ROW.search(text.strip()):
+                        for sentence in _split("output", file, text, _LEAST_IN_TABLES):
+                            if _IS_WHOLE.search(sentence.text) and not _CODE_WORDS.search(
+                                sentence.text
+                            ):
+                                yield sentence
 
 
 def _read_output(output: dict[str, Any]) -> str:
