@@ -102,7 +102,7 @@ def test_measured_times_come_before_bounds() -> None:
     assert {row.source for row in found.rows} == {"measured"}
     assert found.device_us == 2 * 30.0
     assert found.host_us == pytest.approx(3 * 6.8 + 3 * 8)
-    assert any("bounds" in note for note in wb.launches(bounds).notes)
+    assert any("with roofline times" in note for note in wb.launches(bounds).notes)
 
 
 def test_a_measured_call_stands_beside_the_model() -> None:

@@ -390,7 +390,7 @@ def test_two_kernels_of_one_number_are_not_mixed_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(table, "id_to_kernel", {0: here})
     monkeypatch.setitem(sys.modules, "b", types.SimpleNamespace(kernel=there))
     bundle = pickle.dumps((None, {0: ("b", "kernel")}, {}))
-    with pytest.raises(ArtifactError, match="needs the Triton kernel kernel at index 0, which"):
+    with pytest.raises(ArtifactError, match="needs the Triton kernel kernel at index 0, but"):
         BundleUnpickler(io.BytesIO(bundle)).entry()
     assert table.id_to_kernel == {0: here}
     monkeypatch.setattr(table, "constant_args", {0: {"n": 1}})

@@ -56,9 +56,9 @@ def test_what_differs_of_autocast_is_named(autocast: None) -> None:
             "autocast on cpu: compiled for off, now on (call it under the same torch.autocast"
         )
     with torch.autocast("cpu", cache_enabled=False):
-        assert within.mismatches()[0].startswith("autocast's cache: compiled for on, now off;")
+        assert within.mismatches()[0].startswith("autocast's cache: compiled for on, now off (")
     with torch.autocast("cpu", torch.float16):
-        dtype = "autocast's dtype on cpu: compiled for bfloat16, now float16;"
+        dtype = "autocast's dtype on cpu: compiled for bfloat16, now float16 ("
         assert within.mismatches()[0].startswith(dtype)
 
 

@@ -41,7 +41,7 @@ def test_what_is_given_here_wins_and_is_said() -> None:
     assert "replace mode='max-autotune'" in asked.notes[1]
     eager = choose_options(torch.compile(add, mode="reduce-overhead"), backend="eager")
     assert (eager.backend, eager.mode) == ("eager", None)
-    with pytest.raises(wb.UsageError, match="give one"):
+    with pytest.raises(wb.UsageError, match="pass only one of them"):
         choose_options(add, dynamic=True, dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
 
 

@@ -55,7 +55,7 @@ def test_a_call_of_six_layers_from_two_and_four() -> None:
     assert [depth.layers for depth in found.depths] == [2, 4]
     whole = wb.aot_compile(Model(6).to("meta"), (IDS.to("meta"),), target="h100", grad=False)
     assert found.peak == whole.memory().peak
-    assert "extended to 6" in found.frame()["source"].iloc[0]
+    assert "extrapolated to 6" in found.frame()["source"].iloc[0]
     assert "fits into H100 SXM5 80 GB" in found.sentence
     told = wb.forecast(whole)
     assert found.call_us is not None
@@ -126,7 +126,7 @@ def test_a_model_without_a_loss_is_refused() -> None:
 
 
 def test_a_function_that_makes_no_tuple_of_inputs_is_refused() -> None:
-    with pytest.raises(wb.UsageError, match="must return a tuple and one for kwargs= a dict"):
+    with pytest.raises(wb.UsageError, match="must return a tuple for a given number of layers"):
         wb.fits(Model(4), lambda layers: IDS, grad=False)  # type: ignore[arg-type, return-value]
 
 

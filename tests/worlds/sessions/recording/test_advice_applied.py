@@ -651,7 +651,7 @@ def test_the_rest_of_a_function_after_a_break_is_told_apart_and_cured() -> None:
     calls = [(ones(n),) for n in (4, 6)]
     session = called(printing, calls)
     first, rest = (one for one in advice(session) if one.kind == "recompile")
-    if first.text.startswith("The rest"):
+    if first.text.startswith("The part of"):
         first, rest = rest, first
     assert "printing recompiled 1 time" in first.text
     assert "The part of" in rest.text
