@@ -121,7 +121,7 @@ def test_a_cure_and_a_module_at_the_peak_are_whole(opened: Callable[..., Any], w
     assert page.locator(".wb").evaluate(CLIPPED) == []
     page = opened(Report.load(RECORDS / "layers.wbr"), width, "memory")
     page.get_by_role("group", name="What lives at the peak").get_by_text("module").click()
-    page.locator(".memory-list").get_by_text("makes the peak").first.wait_for()
+    page.locator(".memory-list").get_by_text("at the peak").first.wait_for()
     assert page.locator(".wb").evaluate(CLIPPED) == []
 
 

@@ -232,7 +232,7 @@ def test_a_slow_host_gains_what_its_measured_call_leaves_to_the_gpu(many_updates
     graph_us = wb.forecast(many_updates).graph_us
     assert "Kernels modelled, ± " in advised.source
     assert (then.saved_us_low, then.saved_us_high) == (0.0, pytest.approx(1000 - graph_us))
-    assert then.source.startswith("measured: the call")
+    assert then.source.startswith("measured: at most the time of the call")
     noisy = add_measured_call(many_updates, replace(OLD, notes=("noisy: other programs",)))
     unsure = next(each for each in opportunities(noisy) if each.rule == "cuda-graphs")
     assert unsure.saved_us_high == advised.saved_us_high
@@ -432,7 +432,7 @@ def test_what_saves_most_comes_first_and_the_table_has_every_field() -> None:
 def test_float64_that_nobody_timed_is_not_said_in_bytes() -> None:
     found = found_in(scaled, (torch.randn(8, 16),))["float64-creeps-in"]
     assert found.saved_us_high is None
-    assert "saving not known" in repr(found)
+    assert "saving unknown" in repr(found)
 
 
 def attended_and_weights(

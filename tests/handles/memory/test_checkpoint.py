@@ -180,7 +180,7 @@ def test_a_budget_that_draws_random_numbers_again_is_refused() -> None:
     assert known[0.0].why_not == found.budgets.at(0.0).why_not
     for point in fine[1:2]:
         made = found.at(point.budget)
-        assert made.checked.startswith("Its outputs and the gradients of 8 tensors are those of")
+        assert made.checked.startswith("Its outputs and the gradients of 8 tensors match those of")
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_the_patch_is_a_unified_diff_of_the_file() -> None:
     explicit = found.patch("c2")
     assert "+print_outside = torch.compiler.disable(print)" in explicit
     assert "+    print_outside('in between', y.shape)" in explicit
-    with pytest.raises(wb.UsageError, match="There are: c0, c1, c2"):
+    with pytest.raises(wb.UsageError, match="choose one of c0, c1, c2"):
         found.patch("c7")
 
 
@@ -342,7 +342,7 @@ def test_it_is_printed_on_at_most_25_lines_of_80_columns() -> None:
     lines = repr(found).split("\n")
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
-    assert repr(found).startswith("printing_and_branching: 3 graphs and 2 breaks; with c0, c")
+    assert repr(found).startswith("printing_and_branching: 3 graphs and 2 breaks. With c0, c")
     html = found._repr_html_()
     assert html is not None
     assert "torch.where" in html

@@ -65,8 +65,8 @@ def test_the_answer_says_what_it_leaves_out(made: tuple[Any, Any]) -> None:
     words = answer_text(compiled.report)
     is_modelled = compiled.report.request.target == "h100"
     waits = "16.2 µs exposed by 1 collective. "
-    assert (waits if is_modelled else "Not in it: 1 collective. ") in words
-    assert not is_modelled or "Not in it" not in words
+    assert (waits if is_modelled else "Excludes 1 collective. ") in words
+    assert not is_modelled or "Excludes" not in words
     kinds = kernel_kinds(compiled.report)
     assert sorted(kinds.values()).count("collective") == 2  # the start and the wait
     notes = [note["title"] for each in note_lines(compiled.report).values() for note in each]

@@ -60,7 +60,7 @@ const MEANINGS: Record<string, string> = {
   rebuild:
     "Objects in the file are rebuilt, and the generated Python module is executed once to define its functions.",
   dlopen: "The kernel libraries are loaded.",
-  guards: "The guards of every call are built.",
+  guards: "The guard checks that run on every call are built.",
   load: "All the work of this loader; torch gives no details.",
   compile: "torch.compile itself; the work comes with the first call.",
   first_call: "The first call up to its result.",

@@ -168,7 +168,7 @@ function Share({ store, share, most }: { store: Store; share: MemoryShare; most:
     >
       {times > 1 && <b class="times">{` × ${times}`}</b>}
       {peak && " "}
-      {peak && <span class="tag plain">makes the peak</span>}
+      {peak && <span class="tag plain">{AT_PEAK}</span>}
     </LineRow>
   );
 }
