@@ -20,7 +20,7 @@ def test_it_takes_the_place_and_is_not_offered_again() -> None:
     compiled: Any = wb.aot_compile(double, (torch.rand(8, 8),))
     mail = Mailbox(show(compiled).live())
     _, before = mail.ask("document")
-    assert before["efforts"]["autotune"].startswith("Compiles it once more")
+    assert before["efforts"]["autotune"].startswith("Recompiles once")
     mail.ask("autotune")
     assert mail.view.progress["title"] == "Compiling double with max-autotune…"
     actions = mail.view._live_actions

@@ -321,7 +321,7 @@ def test_random_states_are_compared_and_what_is_not_checked_is_never_ok() -> Non
     assert rows == {"output": (True, True), "random state of torch": (False, False)}
     assert not found.ok
     assert found.way("ours").ok is None
-    assert "not all was checked" in str(found)
+    assert "not all checked" in str(found)
     assert "not checked: random state of torch of ours, it depends on random" in found.notes[0]
     with pytest.raises(wb.BudgetError, match="random state of torch was not checked"):
         found.require()

@@ -146,7 +146,7 @@ def test_its_table_is_kept_by_a_workbench_without_it(site: Path, tmp_path: Path)
     """,
     )
     report = wb.Report.load(path)
-    with pytest.raises(wb.UsageError, match="has a table 'stars', but nothing that is installed"):
+    with pytest.raises(wb.UsageError, match="No installed package reads the table 'stars'"):
         report.frame("stars")
     report.save(path)
     assert (

@@ -81,7 +81,7 @@ def test_the_nesting_has_to_be_the_same(tied: Any) -> None:
     assert "batch: 'mask' is missing" in refusal(package, {"ids": batch["ids"]})
     assert "batch: 'more' is unexpected" in refusal(package, {**batch, "more": 1})
     assert "batch: expected a dict, got Tensor" in refusal(package, batch["ids"])
-    assert "compiled with flag=True" in refusal(package, batch, flag=False)
+    assert "compiled for flag=True" in refusal(package, batch, flag=False)
 
 
 def test_differences_that_do_not_matter_are_accepted(small: Any) -> None:

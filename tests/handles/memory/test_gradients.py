@@ -32,7 +32,7 @@ def own() -> Any:
 def test_a_right_program_has_them_within_rounding(own: Any) -> None:
     found = check_gradients(own, own, (X,), {})
     assert found.ok
-    assert found.text.startswith("Its outputs and the gradients of 2 tensors are those of Layer")
+    assert found.text.startswith("Its outputs and the gradients of 2 tensors match those of Layer")
 
 
 WRONG: dict[str, Callable[[Layer], Callable[[torch.Tensor], Any]]] = {

@@ -121,7 +121,7 @@ def test_a_library_call_that_adds_in_another_type_is_named() -> None:
         found = wb.numerics(compiled, (x, w))
     row = found.find("extern_kernels.mm")
     assert (row.kernel, row.node, row.cause) == ("k0", "mm", causes.REDUCTION)
-    assert "mm of a library call" in row.detail
+    assert "mm in a library call" in row.detail
     assert row.own_off > 2 * row.eager_off
     assert row.verdict == "worse than eager"
 

@@ -98,7 +98,7 @@ def test_sectors_and_shares_are_those_that_the_addresses_give(name: str) -> None
     ("case", "argument", "words"),
     [
         ("add", "x", "Recompiled with n = 1008, this line moves 8 bytes at a time"),
-        ("block_pointers", "a", "compiled again with K = 80, this line moves 16 bytes at a time"),
+        ("block_pointers", "a", "Recompiled with K = 80, this line moves 16 bytes at a time"),
     ],
 )
 def test_a_size_that_is_not_divisible_is_the_cure_where_the_code_says_so(

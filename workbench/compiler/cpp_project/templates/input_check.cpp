@@ -127,7 +127,7 @@ class Check {
     if (!fits && tensor.numel() != 0) {
       problems.push_back(c10::str(spec.name, ": expected ", layout_text(spec), ", got stride ",
                                   tensor.strides(),
-                                  ": call .contiguous() or compile for this layout"));
+                                  "; call .contiguous() or compile for this layout"));
     }
   }
 
@@ -137,7 +137,7 @@ class Check {
     }
     return std::is_sorted(spec.order.begin(), spec.order.end())
                ? "a contiguous tensor"
-               : c10::str("memory in the order of dimensions ", at::IntArrayRef(spec.order));
+               : c10::str("dimensions in memory order ", at::IntArrayRef(spec.order));
   }
 
   static std::string text(const std::vector<Size>& sizes) {

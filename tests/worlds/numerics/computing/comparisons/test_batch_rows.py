@@ -40,7 +40,7 @@ def test_what_computes_each_element_by_itself_is_invariant() -> None:
     answer = found.batch_invariance(3)
     assert answer.is_invariant is True
     assert answer.sentence == (
-        "Row 3 is the same bit for bit alone, with zeros behind it, with zeros before it "
+        "Row 3 is bitwise equal alone, with zeros behind it, with zeros before it "
         "and in half of the batch."
     )
     assert list(answer.frame().equal) == [True] * 4
