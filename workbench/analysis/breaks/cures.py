@@ -340,9 +340,7 @@ _AVOID = re.compile(r"^Avoid calling (?:the function |builtin )?`(?P<name>[\w.]+
 _UNDER_GUARD = f"if not {COMPILING}:\n"
 _UNDER = f"write it under `if not {COMPILING}:`, or after the call"
 _CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
-_EITHER = (
-    "choose between the two branches with torch.where, or with torch.cond if only one may run"
-)
+_EITHER = "choose between the two branches with torch.where, or with torch.cond if only one may run"
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 _DEFINITION = re.compile(r"(?:async )?def |class |@|lambda\b")
 _UNCOMPILED = (
