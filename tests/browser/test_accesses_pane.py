@@ -26,7 +26,7 @@ def test_an_element_says_who_holds_it(
     watched = open_page(width=width, scheme=scheme)
     page = watched.page
     show(page, f"{path.as_uri()}#pane=accesses")
-    assert page.locator(".pane-says").inner_text().startswith("Line 47 reads a with 9 %")
+    assert page.locator(".pane-says").inner_text().startswith("Line 47 reads a and uses 9 %")
     cure = page.locator(".acc-said")
     assert "K = 80" in cure.inner_text()
     assert cure.evaluate("e => e.scrollWidth <= e.clientWidth")
@@ -50,6 +50,6 @@ def test_an_access_that_was_not_judged_says_why(
     replace(REPORT, tables=tables).to_html(path)
     page = open_page(width=900).page
     show(page, f"{path.as_uri()}#pane=accesses")
-    assert page.locator(".acc-said").inner_text().endswith("Not judged: it ended.")
+    assert page.locator(".acc-said").inner_text().endswith("Not analysed: it ended.")
     assert page.locator(".sectors").count() == 0
     assert page.locator(".acc-part").inner_text().endswith("No layout is known.")

@@ -86,7 +86,7 @@ def test_a_table_is_sorted_and_scrolled_as_it_was_left(page: Any) -> None:
 def test_the_selection_is_brought_into_sight_only_where_it_is_another_one(page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 480})
     show(page, "Fusion")
-    page.get_by_role("grid", name="Kernels in their order").get_by_role("row").nth(1).click()
+    page.get_by_role("grid", name="Kernels in program order").get_by_role("row").nth(1).click()
     scroll(page, ".table", 9999)
     end = scrolled(page, ".table")
     leave_and_come_back(page, "Fusion")

@@ -90,7 +90,7 @@ def test_budgets_are_walked_by_keys_with_what_each_costs(
     assert slider.get_attribute("aria-valuetext").startswith("Budget 1: peak")
     budgets.locator(".props", has_text="its own").wait_for()
     budgets.keyboard.press("End")
-    assert "compiled, 0 B kept" in slider.get_attribute("aria-valuetext")
+    assert "compiled, 0 B saved" in slider.get_attribute("aria-valuetext")
     lines = budgets.get_by_role("list", name="Computed twice, by line")
     lines.get_by_role("button").first.click()
     lines.locator(".sel").wait_for()

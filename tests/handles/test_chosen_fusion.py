@@ -38,7 +38,7 @@ def test_a_pair_that_is_kept_apart_costs_a_kernel_and_its_bytes(together: Any) -
     assert (len(together.report.kernels), len(apart.report.kernels)) == (1, 2)
     assert apart.report.frame("not_fused").reason.to_list() == ["forbidden by with_fusion"]
     assert "2 kernels instead of 1" in repr(wb.diff(together, apart))
-    assert apart.report.request.notes[-1] == "With with_fusion: sin and relu were kept apart."
+    assert apart.report.request.notes[-1] == "With with_fusion: sin and relu were kept unfused."
     assert len(on_gpu(both).report.kernels) == 1  # nothing of it is left
 
 

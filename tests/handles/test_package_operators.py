@@ -58,7 +58,7 @@ def test_a_program_in_cpp_has_no_schema_of_it(package: wb.Package, tmp_path: Pat
     with pytest.raises(wb.WorkbenchError, match="no C\\+\\+ schema"):
         package.cpp_project(tmp_path / "project")
     library = tmp_path / "libmine.so"
-    with pytest.raises(wb.WorkbenchError, match="no library"):
+    with pytest.raises(wb.WorkbenchError, match=r"libmine\.so does not exist"):
         package.cpp_project(tmp_path / "project", libraries=[library])
     library.touch()
     folder = package.cpp_project(tmp_path / "project", libraries=[library])

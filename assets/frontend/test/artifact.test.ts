@@ -67,5 +67,5 @@ test("the bars of the ways share one scale", () => {
 
 test("kinds and meanings", () => {
   expect(kindOf("Z:ours:read")).toBe("saved");
-  expect(meaningOf("read")).toContain("trust");
+  expect(meaningOf("read")).toContain("signature");
 });

@@ -54,7 +54,7 @@ def test_each_is_found_with_its_bytes_and_its_line(wasteful: Any) -> None:
     assert (copied.bytes, copied.dtype, copied.line) == (4 * WIDTH * WIDTH, "float32", product)
     held = remark["part holds the whole"]
     assert (held.bytes, held.line) == (4 * ROWS * WIDTH - 4 * WIDTH, product)
-    assert "a part of 192 B" in held.text
+    assert "only 192 B of mm" in held.text
     again = remark["evaluated again"]
     assert (again.count, again.bytes) == (3, 4 * ROWS * WIDTH)  # mean, variance, result
     assert again.line == line_of("return h[:1]")

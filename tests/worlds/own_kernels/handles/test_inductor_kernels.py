@@ -44,7 +44,7 @@ def test_its_call_is_that_of_the_program(compiled: Recompilable) -> None:
 
 
 def test_what_there_is_no_kernel_of_is_said(compiled: Recompilable) -> None:
-    with pytest.raises(wb.UsageError, match="no Triton kernel 'k0'"):
+    with pytest.raises(wb.UsageError, match="'k0' is not a Triton kernel"):
         compiled.kernel("k0")
 
 
