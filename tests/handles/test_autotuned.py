@@ -28,7 +28,7 @@ def test_it_takes_the_place_and_is_not_offered_again() -> None:
     actions.join(120)
     _, after = mail.ask("document")
     assert after["variable"] == 'wb.aot_compile(fn, args, mode="max-autotune").report'
-    assert after["actions"]["autotune"] == "It was compiled with max-autotune already."
+    assert after["actions"]["autotune"] == "It was already compiled with max-autotune."
     assert "autotune" not in after["efforts"]
 
 

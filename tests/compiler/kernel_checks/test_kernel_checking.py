@@ -34,7 +34,7 @@ def test_values_are_held_to_the_reference() -> None:
     (row,) = wrong.findings
     assert (row.kind, row.argument, row.index, row.program) == ("differs", "out", (300,), (1,))
     assert row.text == (
-        "Differs: out[300] should be 602, and line 16 wrote 601; 1 of 1,000 elements differs."
+        "Differs: out[300] should be 602 (line 16 wrote 601), and 1 of 1,000 elements differs."
     )
     assert row.programs == (1,)
 

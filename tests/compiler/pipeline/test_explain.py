@@ -65,7 +65,7 @@ def test_what_is_only_looked_at_further_counts_nowhere() -> None:
     found = explain(explained.Experts(), explained.EXPERTS_INPUT)
     assert found.graph_count == len(found.report.graphs) == 2  # an expert, then one of any size
     assert "2 graphs of its callees are" in answer_text(found.report)
-    assert "Experts.forward runs without being compiled" in answer_text(found.report)
+    assert "Experts.forward falls back to eager" in answer_text(found.report)
     alone = explain(explained.in_loop, (X,))
     assert (alone.graph_count, len(alone.report.graphs)) == (0, 0)
 
