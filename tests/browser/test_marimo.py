@@ -155,5 +155,5 @@ def test_a_tutorial_in_marimo_compiles_sweeps_and_compares(
     assert sweep.get_by_role("row").filter(has_text="aot_eager").count() == 1
     sweep.get_by_role("row").filter(has_text="aot_eager").click()
     page.get_by_role("button", name="All configurations").click()  # the record came from Python
-    sweep.get_by_role("tab", name="Settings").wait_for()
+    sweep.get_by_role("tab", name="Configurations").wait_for()
     assert watched.errors == watched.requests == []

@@ -57,7 +57,7 @@ def test_rows_are_sorted_and_the_heat_map_takes_other_axes(
 ) -> None:
     page = open_page().page
     page.goto(saved)
-    grid = page.get_by_role("grid", name="Settings")
+    grid = page.get_by_role("grid", name="Configurations")
     assert "2.22 ×" in grid.get_by_role("row").nth(1).inner_text()
     grid.get_by_role("button", name="batch").click()
     grid.get_by_role("row").nth(1).get_by_text("32").wait_for()
@@ -81,7 +81,7 @@ def test_a_noisy_row_is_grey_and_has_no_figure_that_stands_out(
     replace(sweep(), trials=(noisy, *others)).to_html(path)
     page = open_page(width=width).page
     page.goto(path.as_uri())
-    cell = page.get_by_role("grid", name="Settings").get_by_text("noisy: 1.20 to 1.24")
+    cell = page.get_by_role("grid", name="Configurations").get_by_text("noisy: 1.20 to 1.24")
     assert "mut" in (cell.get_attribute("class") or "")
     assert cell.evaluate("cell => cell.scrollWidth <= cell.parentElement.clientWidth")
     page.get_by_role("tab", name="Against compile time").click()
@@ -152,7 +152,7 @@ def test_two_rows_are_compared(running: Notebook) -> None:
     view.get_by_role("button", name="Compare the two").click()
     cell.locator(".wb.diff").get_by_role("tab", name="Summary").wait_for()
     running.page.keyboard.press("Escape")
-    view.get_by_role("tab", name="Settings").wait_for()
+    view.get_by_role("tab", name="Configurations").wait_for()
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     assert shown["Kernels"] == ("3", "1 C++, 2 library")
     assert shown["DRAM traffic"] == (
         "10.5 MB → 6.31 MB",
-        "−40 % vs. scheduler nodes alone (estimate)",
+        "−40 % vs. unfused scheduler nodes (estimate)",
     )
     assert shown["Compile time"] == ("4.42 s", "3.00 s of it C++ build")
     assert shown["Artifact"] == ("none", "needs one graph without breaks")

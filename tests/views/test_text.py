@@ -27,7 +27,7 @@ def test_every_section_is_there(sample_report: Report) -> None:
         "block.py:14  if h.abs().max() > 1e4:",
         "k0   cpp     add, relu, mul  line 13",
         "fusion        3 → 2 groups, 6.31 MB (estimate)",
-        "−40 % vs. scheduler nodes alone (10.5 MB)",
+        "−40 % vs. unfused scheduler nodes (10.5 MB)",
         "not fused, 1 pair: no shared data",
         "guards        2 kept, 2 dropped",
         "not captured  recompiles: this release",

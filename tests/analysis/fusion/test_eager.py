@@ -41,7 +41,7 @@ def test_what_shows_the_traffic_compares_with_eager(chained: Report) -> None:
     assert (row.operators, row.bytes_eager) == (3, 6 * N + 2 * WEIGHT)
     assert row.bytes_fused == 2 * N + 2 * WEIGHT
     assert "−66 % vs. eager" in text(chained)
-    assert "−93 % vs. lowered operations alone (3.68 MB)" in text(chained)
+    assert "−93 % vs. unfused (3.68 MB)" in text(chained)
 
 
 def test_the_parts_of_a_step_that_autograd_called_are_one_operator_each() -> None:

@@ -100,8 +100,8 @@ def list_before_fusion(report: Report) -> list[Before]:
     eager, alone = count_eager_bytes(report), count_operation_bytes(report)
     before = [] if eager is None else [Before(eager, "eager")]
     if alone:
-        return [*before, Before(alone, "lowered operations alone")]
-    return before or [Before(groups.before, "scheduler nodes alone")]
+        return [*before, Before(alone, "unfused")]
+    return before or [Before(groups.before, "unfused scheduler nodes")]
 
 
 def count_eager_bytes(report: Report) -> int | None:

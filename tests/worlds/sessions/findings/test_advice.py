@@ -23,11 +23,11 @@ def test_each_sentence_names_the_place_the_cost_and_the_cure() -> None:
     assert "x.size()[0] was 6, not 4 (train.py:12)" in size
     assert "`torch._dynamo.maybe_mark_dynamic(x, 0)`" in size
     assert "`print(y)`, 500 ms of compiling" in cut
-    assert "(train.py:14): write it under `if not torch.compiler.is_compiling():`" in cut
-    assert limit.endswith("; this was not tried.")
-    assert size.endswith("; this was not tried.")
+    assert "(train.py:14). Write it under `if not torch.compiler.is_compiling():`" in cut
+    assert limit.endswith(". This was not tried.")
+    assert size.endswith(". This was not tried.")
     assert cut.endswith(
-        "; this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows."
+        ". This was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows."
     )
 
 
@@ -119,7 +119,7 @@ def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:
     made = session()
     tables = {**made.tables, "compiles": Table.of(Compile)}
     (found,) = (one for one in advice(Session(made.header, tables, {})) if one.kind == "recompile")
-    assert "was 6, not 4: mark every size" in found.sentence
+    assert "was 6, not 4. Mark every size" in found.sentence
 
 
 def test_what_is_compiled_again_and_again_is_not_expected_and_stands_by_its_cost() -> None:

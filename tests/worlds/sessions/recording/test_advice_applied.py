@@ -509,7 +509,7 @@ def branching(x: torch.Tensor) -> torch.Tensor:
 def test_a_branch_on_a_value_is_not_told_to_apply_both_sides() -> None:
     (said,) = called(branching, [(ones(4),), (-ones(4),)]).advice
     code = "y = torch.where(y.sum() > 0, y + 1, y)"
-    assert said.endswith(f"choose with torch.where: `{code}`; {UNTRIED}.")
+    assert said.endswith(f"Choose with torch.where: `{code}`. T{UNTRIED[1:]}.")
 
 
 def splitting(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -913,7 +913,7 @@ def _advised(session: wb.Session) -> str:
 @pytest.mark.parametrize("program", [_printing, _reading, _branching, _warning, _timing])
 def test_advice_on_a_break_says_that_it_was_not_tried(program: Any) -> None:
     """A session holds no call of it; rehearse runs the changes and compares."""
-    assert _advised(called(program, [(ones(3),)])).endswith(f"; {UNTRIED}.")
+    assert _advised(called(program, [(ones(3),)])).endswith(f". T{UNTRIED[1:]}.")
 
 
 def test_what_is_compiled_on_its_own_has_nothing_to_try() -> None:
@@ -929,7 +929,7 @@ def test_a_changed_default_is_said_to_be_untried_and_a_mark_was_tried() -> None:
     calls = [(ones(3, 2),), (ones(4, 2),)]
     (fixed,) = (one for one in advice(called(_scaled_by_size, calls, dynamic=False)) if one.cure)
     assert fixed.cure.startswith("compile it without dynamic=False")
-    assert fixed.sentence.endswith("; this was not tried.")
+    assert fixed.sentence.endswith(". This was not tried.")
     torch._dynamo.reset()
     (marked,) = (one for one in advice(called(_scaled_by_size, calls)) if one.cure)
     assert "maybe_mark_dynamic" in marked.cure

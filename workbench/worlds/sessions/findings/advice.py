@@ -94,13 +94,13 @@ class Advice:
 
     @property
     def sentence(self) -> str:
-        """Place, cost and cure in one line, and whether the cure was tried."""
+        """The place and the cost, then the cure, then whether it was tried."""
         if not self.cure:
             return self.text
         at = f"{self.shown}:{self.line}" if self.shown else place(self.file, self.line)
         where = f" ({at})" if self.file else ""
-        trial = f"; {self.trial}" if self.trial else ""
-        return f"{self.text}{where}{self.unknown}: {self.cure}{trial}."
+        more = (f" {part[0].upper()}{part[1:]}." for part in (self.cure, self.trial) if part)
+        return f"{self.text}{where}{self.unknown}.{''.join(more)}"
 
 
 def advice(session: Session) -> list[Advice]:

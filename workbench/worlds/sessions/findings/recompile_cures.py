@@ -160,7 +160,7 @@ def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
     if verdict in GOOD:
         return replace(cure, text=f"{cure.text}{_tell_but(checked)}")
     if verdict in ("", "not checked"):
-        return replace(cure, text=f"{cure.text}; this was not tried")
+        return replace(cure, text=f"{cure.text}. This was not tried")
     if rest:  # lines beside it, that alone are no cure
         return Fix(rest)
     lines = _shown(cure.code)
@@ -252,7 +252,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
             "for the longest call; call reset() before each"
         )
     if fixed_by == "dynamic=False":
-        return Fix("compile it without dynamic=False, or pad to few sizes")
+        return Fix("compile it without dynamic=False, or pad inputs to a few fixed sizes")
     if any(row.resumed_at for row in rows):  # what is marked is an input of the whole function
         return Fix("compile with dynamic=True, or remove the graph break before it")
     last = next((row for row in rows if row.is_last_batch), None)
@@ -266,7 +266,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
     if fixed_by:
         return Fix(
             "the code needs the size as a constant (a loop over it, int()), so each size gets its "
-            "own variant: pad to few sizes"
+            "own variant: pad inputs to a few fixed sizes"
         )
     if sizes and all(_is_branch(reason) for _, _, reason in sizes):
         return _of_answers(sizes[0][2])
@@ -327,7 +327,7 @@ def _marked(
             code,
         )
     also = "; each branch on the size still gets its own variant" if asked else ""
-    return f"{each}: {_shown(code)}, or pad to few sizes{also}", code
+    return f"{each}: {_shown(code)}, or pad inputs to a few fixed sizes{also}", code
 
 
 def _shown(code: Sequence[str]) -> str:
@@ -367,7 +367,7 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
         return _of_attribute(source, results)
     if source.isidentifier():
         return _of_passed(reason, fixed_by, results)
-    return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}; this was not tried")
+    return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}. This was not tried")
 
 
 _ANY_VALUE = "compile with dynamic=True, which fits any value from the start"

@@ -133,12 +133,12 @@ def _build_settings(shown: SweepDocument) -> Table:
     columns = [
         *(Column(axis["name"], f"axis{n}", "right") for n, axis in enumerate(shown["axes"])),
         *(Column(f["title"], f"figure{n}", "right") for n, f in enumerate(shown["figures"])),
-        Column("Remark", "remark", "prose"),
+        Column("Note", "remark", "prose"),
     ]
     place = [figure["id"] for figure in shown["figures"]].index("speedup")
     ordered = sorted(shown["rows"], key=lambda row: -(row["figures"][place] or 0.0))
     rows = [_row(row) for row in ordered]
-    return Table("Settings", columns, rows, ".frame()", omitted=shown["more"])
+    return Table("Configurations", columns, rows, ".frame()", omitted=shown["more"])
 
 
 def _row(row: SweepRow) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _axis(sweep: Sweep, name: str) -> str:
 
 
 def pareto(sweep: Sweep) -> Figure:
-    """Speed-up against compile time, one compilation per setting.
+    """Speed-up against compile time, one compilation per configuration.
 
     Filled is what no other setting of its size beats in both; a row that is too noisy to say beats
     none.
@@ -216,7 +216,7 @@ def pareto(sweep: Sweep) -> Figure:
     return spots.draw(
         list_spots(sweep),
         title=f"{sweep.name}: {what} against compile time",
-        x="compile time (s), one compilation per setting",
+        x="compile time (s), one compilation per configuration",
         y=what,
     )
 

@@ -42,7 +42,7 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
   return (
     <div class="scroll sweep-chart" ref={box}>
       <p class="mut">
-        {`${title} against compile time, one compilation per setting. Filled: no other configuration${
+        {`${title} against compile time, one compilation per configuration. Filled: no other configuration${
           fronts.length > 1 ? " of its size" : ""
         } is better in both.${noisy ? ` Grey: too noisy to say (${noisy}).` : ""}`}
       </p>

@@ -9,7 +9,7 @@ import type { Selecting } from "../../table/table";
 import type { SweepDocument, SweepRow } from "./wire";
 
 const TABS = [
-  { id: "table", title: "Settings" },
+  { id: "table", title: "Configurations" },
   { id: "pareto", title: "Against compile time" },
   { id: "heat", title: "Heat map" },
   { id: "axes", title: "Axes" },

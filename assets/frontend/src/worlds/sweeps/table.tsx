@@ -24,7 +24,7 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
   return (
     <>
       <div class="bar">
-        <h2>Settings</h2>
+        <h2>Configurations</h2>
         <span class="mut cut" data-tip="">
           {[same && `Same in all rows: ${same}.`, hintOf(state)].filter(Boolean).join(" ")}
         </span>
@@ -42,7 +42,7 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
       </div>
       <Table
         store={state}
-        label="Settings"
+        label="Configurations"
         columns={columns}
         rows={doc.rows}
         order={{ key: doc.by, direction: doc.by === "speedup" ? "desc" : "asc" }}
@@ -175,8 +175,8 @@ function statusColumn(): Column<SweepRow> {
 function remarkColumn(): Column<SweepRow> {
   return {
     key: "remark",
-    title: "Remark",
-    tip: termOf("sweep", "Remark"),
+    title: "Note",
+    tip: termOf("sweep", "Note"),
     width: "minmax(110px, 2fr)",
     value: (row) => row.remark || (row.from_store ? "from the store" : ""),
     look: "mut",
