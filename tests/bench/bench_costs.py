@@ -13,6 +13,7 @@ from tests.bench.figure import Figure
 from tests.bench.view_pages import UNTIL, open_page, whole_page
 from tests.big_report import NODES_PER_KERNEL, NODES_PER_LAYER, big_report
 from tests.browser.driving import running_chromium
+from tests.browser.panes import open_pane
 
 CONDITIONS = "Headless Chromium without a GPU, 1280 × 800. Profile: 2 cores, float32"
 LAYERS = 24
@@ -49,7 +50,7 @@ def _overview(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
     shown = "() => document.querySelectorAll('.tree .crow').length > 10"
     times = []
     for _ in range(repeats):
-        page.get_by_role("tab", name="Timeline").click()
+        open_pane(page, "Compile time")
         page.wait_for_function("() => !document.querySelector('.tree')")
         tab = "[role=tab][id$=-overview]"
         times.append(float(page.evaluate(UNTIL, [tab, shown])) / 1e3)
@@ -61,7 +62,7 @@ def _overview(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
 def _table(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
     report = big_report(KERNELS * NODES_PER_KERNEL)
     page = open_page(browser, whole_page(report, folder / "kernels.html"))
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     slowest, titles = 0.0, []
     for head in page.locator(".th button").all():
         titles.append(head.inner_text())

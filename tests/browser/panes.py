@@ -69,10 +69,21 @@ def show(page: Any, address: str) -> None:
 
 
 def open_pane(view: Any, name: str) -> None:
-    """Show a pane that may share an entry of the strip with other empty ones."""
+    """Show a pane by its title: an expert's, one of the open question, or of another question."""
+    if _click_tab(view, name):
+        return
+    pane = next(pane.id for pane in list_panes() if name in pane.title)
+    view.locator(f'.questions [data-panes~="{pane}"]').click()
+    if view.locator(f'xpath=ancestor-or-self::*[@data-pane="{pane}"]').count():
+        return
+    if not _click_tab(view, name):
+        view.get_by_role("button", name=re.compile(r"\d more")).click()
+        view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
+
+
+def _click_tab(view: Any, name: str) -> bool:
     tab = view.get_by_role("tab", name=name)
     if tab.count():
         tab.click()
-        return
-    view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
+        return True
+    return False

@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 
 PRODUCT = """def product(x, y):
     return torch.relu(x.t().contiguous() @ y)
@@ -71,7 +72,7 @@ def test_a_cure_of_a_break_is_tried_where_the_break_is(notebook: Notebook) -> No
         notebook.run(cell)
         notebook.ended(cell)
     view = one_view(notebook.cell(4))
-    view.get_by_role("tab", name="Breaks").click()
+    open_pane(view, "Breaks")
     card = view.get_by_role("article", name="Graph break on line 3")
     card.get_by_role("button", name="Try it").click()
     card.get_by_text("It helps. 2 graphs, 1 break before").wait_for(timeout=60_000)
@@ -88,7 +89,7 @@ def test_what_came_of_the_lowest_break_is_in_sight(notebook: Notebook) -> None:
         notebook.ended(cell)
     notebook.page.set_viewport_size({"width": 1280, "height": 800})
     view = one_view(notebook.cell(5))
-    view.get_by_role("tab", name="Breaks").click()
+    open_pane(view, "Breaks")
     card = view.get_by_role("article").last
     card.get_by_role("button", name="Try it").click()
     said = card.locator(".msg", has_text="Tried.")

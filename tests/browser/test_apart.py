@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
@@ -61,7 +61,7 @@ def test_what_a_page_cannot_answer_it_says(page: Any) -> None:
 
 
 def test_lines_of_the_tree_are_picked_too(page: Any) -> None:
-    page.get_by_role("tab", name="Overview").click()
+    open_pane(page, "Overview")
     lines = page.locator(".crow.is-line")
     lines.nth(0).locator(".src, .t").first.click()
     lines.nth(1).locator(".src, .t").first.click(modifiers=["Control"])

@@ -11,6 +11,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 from workbench.report import Report
 
 FALL = re.compile("Phases of")
@@ -91,7 +92,7 @@ def test_a_live_view_shows_the_file_as_soon_as_there_is_one(
     notebook.run(1)
     notebook.ended(1)
     view = one_view(notebook.cell(1))
-    view.get_by_role("tab", name="Artifact").click()
+    open_pane(view, "Artifact")
     view.get_by_text("Not saved.").wait_for()
     notebook.run(2)
     notebook.ended(2)

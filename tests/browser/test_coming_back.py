@@ -73,11 +73,11 @@ def distance(a: list[int], b: list[int]) -> float:
 
 
 def test_a_table_is_sorted_and_scrolled_as_it_was_left(page: Any) -> None:
-    show(page, "Timeline")
+    show(page, "Compile time")
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="Start").click()
     scroll(page, ".table", 120)
-    leave_and_come_back(page, "Timeline")
+    leave_and_come_back(page, "Compile time")
     head = page.get_by_role("columnheader", name="Start")
     assert head.get_attribute("aria-sort") == "ascending"
     assert scrolled(page, ".table") == 120

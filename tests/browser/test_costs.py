@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.driving import one_view, save_notebook
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.report import Kernel, Report, Table
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
@@ -38,7 +38,7 @@ def first_row(page: Any) -> str:
 
 def test_one_switch_changes_lines_table_graph_and_inspector(page: Any) -> None:
     page.get_by_role("heading", name="Where the time goes").wait_for()
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     assert first_row(page).split()[:4] == ["k1", "6.00", "µs", "75"]
     page.locator(".tbody .tr").first.click()
     assert "Time: 6.00 µs, 75 % of all kernels." in page.locator(".insp").inner_text()
@@ -46,14 +46,14 @@ def test_one_switch_changes_lines_table_graph_and_inspector(page: Any) -> None:
     assert first_row(page).startswith("k0")
     assert "Bound: 156 ns" in page.locator(".insp").inner_text()
     assert "without launch, caches and latency" in page.locator(".insp").inner_text()
-    page.get_by_role("tab", name="Graphs").click()
+    open_pane(page, "Graphs")
     page.locator(".graph-legend", has_text="bound (est.)").wait_for()
-    page.get_by_role("tab", name="Overview").click()
+    open_pane(page, "Overview")
     page.get_by_role("heading", name="Where the roofline time goes").wait_for()
 
 
 def test_the_table_leads_to_the_code_and_back_by_keys_alone(page: Any) -> None:
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     page.get_by_role("grid").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -62,14 +62,14 @@ def test_the_table_leads_to_the_code_and_back_by_keys_alone(page: Any) -> None:
     assert page.locator(".tbody .tr.sel").inner_text().startswith("k1")
     page.keyboard.press("Alt+ArrowLeft")
     page.get_by_label("Kernel", exact=True).wait_for()
-    page.get_by_role("tab", name="Overview").click()
+    open_pane(page, "Overview")
     page.locator(".crow", has_text="@").first.click()  # a line: its kernel's code
     page.keyboard.press("Enter")
     page.get_by_label("Kernel", exact=True).wait_for()
 
 
 def test_the_table_is_filtered_by_words(page: Any) -> None:
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     page.get_by_label("Filter kernels").fill("mm library")
     assert page.locator(".tbody .tr").count() == 1
     assert first_row(page).startswith("k0")

@@ -12,6 +12,7 @@ import pytest
 from tests.browser.cells import Notebook
 from tests.browser.classic import running_classic
 from tests.browser.driving import READY, one_view
+from tests.browser.panes import open_pane
 
 SAID = (
     "The kernel has stopped, so live actions are off. The report stays; run the cell again to "
@@ -45,7 +46,7 @@ def compile_and_open(notebook: Notebook) -> Any:
     notebook.ended(1)
     view = one_view(notebook.cell(1))
     view.get_by_role("group", name="Answer").wait_for()
-    view.get_by_role("tab", name="Overview").click()
+    open_pane(view, "Overview")
     return view
 
 
@@ -75,10 +76,10 @@ def test_a_killed_kernel_is_noticed_and_what_runs_ends(notebook: Notebook) -> No
     kill(notebook, pid)
     check_everything_is_off(view)
     assert not view.get_by_role("group", name="Work in the background").is_visible()
-    view.get_by_role("tab", name="Kernels").click()  # the record stays
+    open_pane(view, "Kernels")  # the record stays
     view.get_by_text("The measurement did not end.").wait_for()
     view.get_by_role("grid").first.wait_for()
-    view.get_by_role("tab", name="Fusion").click()  # nobody had opened it
+    open_pane(view, "Fusion")  # nobody had opened it
     view.get_by_text("This was not loaded before the kernel stopped").wait_for()
     assert view.get_by_text("No kernels.", exact=True).count() == 0
     assert notebook.watched.requests == []
@@ -91,13 +92,13 @@ def test_a_kernel_that_was_let_go_is_noticed(
 ) -> None:
     notebook = open_notebook("let_go.ipynb", "%aot_compile f(x)")
     view = compile_and_open(notebook)
-    view.get_by_role("tab", name="Breaks").click()
+    open_pane(view, "Breaks")
     shape = view.get_by_label("shape").first
     assert shape.is_enabled()
     notebook.page.evaluate(how)
     check_everything_is_off(view)
     assert shape.is_disabled()
-    view.get_by_role("tab", name="Kernels").click()
+    open_pane(view, "Kernels")
     view.get_by_role("grid").first.wait_for()
     assert notebook.watched.errors == notebook.watched.requests == []
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.panes import open_pane
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.diffs import RECORDS, diff
 
@@ -62,7 +63,7 @@ def test_what_is_alike_is_folded_until_it_is_asked_for(
 ) -> None:
     page = open_page().page
     page.goto(saved)
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     folds = page.get_by_role("button", name="lines alike")
     sources = page.get_by_role("group", name="Sources side by side")
     heights, first = [sources.evaluate(HEIGHT)], folds.first.inner_text()
@@ -86,7 +87,7 @@ def test_a_row_leads_to_the_sources_and_a_sentence_to_its_part(
     page.get_by_role("button", name="k4 (softmax").click()
     chosen = page.locator("[role=option][aria-selected=true]")
     assert "k4 → k6, k7, k8" in chosen.inner_text()
-    page.get_by_role("tab", name="Fusion").click()
+    open_pane(page, "Fusion")
     copy = page.get_by_role("button", name="DataFrame")
     assert copy.get_attribute("data-tip") == 'Copy diff.frame("fusion")'
 
@@ -113,6 +114,6 @@ def test_a_notebook_shows_the_live_view_only(open_notebook: Callable[..., Notebo
     views = notebook.cell(1).locator(".wb.diff:visible")
     views.first.get_by_text("matched kernels are not the same").wait_for()
     assert views.count() == 1
-    views.first.get_by_role("tab", name="Kernels").click()
+    open_pane(views.first, "Kernels")
     views.first.get_by_text("const int64_t ks0").first.wait_for()
     assert notebook.watched.errors == notebook.watched.requests == []

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
 KERNEL = RECORD.with_stem("accesses")
-EMPTY = ["Autotune", "Roofline", "Matrix", "Numerics", "Checks", "Accesses"]
+EMPTY = ["Tuning", "Roofline", "Matrix", "Numerics", "Checks", "Accesses"]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_empty_panes_stand_last_with_their_action(
     tabs = [tab.inner_text().split("\n")[0] for tab in page.get_by_role("tab").all()]
     assert tabs[-len(EMPTY) :] == EMPTY
     assert page.get_by_role("tab", name="Matrix Compile for…").is_visible() == (width == 1600)
-    page.get_by_role("tab", name="Matrix").click()
+    open_pane(page, "Matrix")
     page.locator(".empty").get_by_text("The compilation shown here took").wait_for()
     page.locator(".empty").get_by_text("This is a saved view. Run the cell again").wait_for()
 
@@ -83,7 +83,7 @@ def test_no_tab_is_cut_off(open_at: Callable[[int], Any]) -> None:
 @pytest.mark.parametrize(
     ("pane", "line"),
     [
-        ("Autotune", 'wb.aot_compile(fn, args, mode="max-autotune")'),
+        ("Tuning", 'wb.aot_compile(fn, args, mode="max-autotune")'),
         ("Roofline", "compiled.profile(*args)"),
         ("Matrix", 'wb.matrix(fn, args, targets=["a100", "h100"])'),  # of a CPU
         ("Artifact", 'compiled.save("Net.aot")'),

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 
@@ -52,7 +52,7 @@ def test_why_times_are_not_sure_is_said_once(opened: Callable[..., Any], width: 
     page.get_by_text("measured, noisy; split by").wait_for()
     said = page.locator(".wb").inner_text()
     assert said.count(NOISE) == (0 if width < 1000 else 1)  # a narrow head has it as its tip
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     page.locator(".tbody .tr").first.click()
     page.locator(".insp").get_by_text("Measured, noisy.").wait_for()
     assert NOISE not in page.locator(".wb").inner_text()

@@ -14,6 +14,7 @@ import pytest
 from tests.browser.axe import COLOURS, serious
 from tests.browser.classic import running_classic
 from tests.browser.driving import THEME, save_notebook, watched_page
+from tests.browser.panes import open_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CELLS = (
@@ -89,7 +90,7 @@ def test_live_only_the_live_view_is_seen(live: Any) -> None:
     watched, page = live, live.page
     seen(page, live=2)
     view = page.locator(".wb").first
-    view.get_by_role("tab", name="Fusion").click()
+    open_pane(view, "Fusion")
     view.get_by_text("In program order").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
     save_notebook(page)
@@ -108,7 +109,7 @@ def test_saved_and_trusted_the_static_view_is_seen_and_works(
     seen(page, saved=2)
     view = page.locator(".wb-saved .wb").first
     assert "26.0 MB moved by 16 kernels" in view.inner_text()
-    view.get_by_role("tab", name="Fusion").click()
+    open_pane(view, "Fusion")
     view.get_by_text("In program order").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
     page.evaluate(STOP)
@@ -151,7 +152,7 @@ def test_converted_to_html_the_static_view_works_offline(
     page.goto(path.as_uri())
     page.wait_for_selector(".wb-saved .wb")
     seen(page, saved=2)
-    page.locator(".wb-saved .wb").first.get_by_role("tab", name="Graphs").click()
+    open_pane(page.locator(".wb-saved .wb").first, "Graphs")
     assert of_ours(watched.errors) == []
 
 

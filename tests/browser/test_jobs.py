@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 
 STAND_IN = """import threading
 import workbench as wb
@@ -57,7 +58,7 @@ def test_what_waits_is_counted_and_can_be_taken_back(view: Any) -> None:
     strip.get_by_text("Measuring f…").wait_for()
     strip.get_by_text("4 of 11 kernels").wait_for()
     assert profile.get_attribute("data-tip") == "This runs now."
-    view.get_by_role("tab", name="Artifact").click()
+    open_pane(view, "Artifact")
     file = view.get_by_label("File to write")
     save = view.get_by_role("button", name="Save", exact=True)
     for name in ("one.aot", "two.aot"):

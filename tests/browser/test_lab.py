@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 
 CELLS = (
     "%load_ext workbench",
@@ -40,7 +41,7 @@ def test_guards_are_tried_in_the_live_view(lab: Any, open_page: Callable[..., An
     watched = open_page()
     lab.open(watched, "guards.ipynb")
     view = watched.page.locator(".wb").first
-    view.get_by_role("tab", name="Breaks").click()
+    open_pane(view, "Breaks")
     shape = view.get_by_label("shape", exact=False).first
     shape.fill("32, 64")
     shape.press("Enter")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import THEME, one_view
+from tests.browser.panes import open_pane
 
 INTERRUPT = "() => { jupyterapp.commands.execute('notebook:interrupt-kernel'); return 1 }"
 DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
@@ -34,7 +35,7 @@ def compiled(open_notebook: Callable[..., Notebook]) -> Notebook:
 @pytest.fixture
 def view(compiled: Notebook) -> Any:
     view = one_view(compiled.cell(1))
-    view.get_by_role("tab", name="Overview").click()
+    open_pane(view, "Overview")
     yield view
     assert compiled.watched.errors == compiled.watched.requests == []
 
@@ -85,7 +86,7 @@ def test_the_search_leads_to_a_node(view: Any, compiled: Notebook) -> None:
 
 
 def test_the_canvas_follows_the_theme_of_the_lab(view: Any, compiled: Notebook) -> None:
-    view.get_by_role("tab", name="Graphs").click()
+    open_pane(view, "Graphs")
     view.locator(".graph-main").wait_for()
     light = drawn(compiled.page)
     compiled.page.evaluate(THEME, "JupyterLab Dark")
@@ -104,7 +105,7 @@ def drawn(page: Any) -> str:
 
 
 def test_the_real_guards_say_which_of_them_fails_first(view: Any) -> None:
-    view.get_by_role("tab", name="Breaks").click()
+    open_pane(view, "Breaks")
     sandbox = view.locator(".sandbox")
     sandbox.get_by_text(re.compile("all .*pass", re.IGNORECASE)).wait_for()
     shape = sandbox.get_by_label("shape")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.axe import COLOURS, serious
 from tests.browser.marimo_app import running_marimo
+from tests.browser.panes import open_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 NOTEBOOK = f"""import marimo
@@ -127,7 +128,7 @@ def test_in_marimo_a_kernel_that_is_gone_is_noticed(
         view = page.locator(".wb")
         view.locator("[role=tab]").first.wait_for(timeout=60_000)
         view.locator(".crow").first.wait_for()
-    view.get_by_role("tab", name="Graphs").click()
+    open_pane(view, "Graphs")
     said = "The kernel has not answered for 10 s: it is busy or has stopped."
     view.get_by_role("alert").get_by_text(said).wait_for(timeout=20_000)
     profile = view.get_by_role("button", name="Profile")
@@ -144,10 +145,10 @@ def test_a_tutorial_in_marimo_compiles_sweeps_and_compares(
     page.goto(marimo)
     difference = page.locator(".wb.diff")
     difference.wait_for(timeout=180_000)
-    difference.get_by_role("tab", name="Kernels").click()
+    open_pane(difference, "Kernels")
     difference.locator(".pane").get_by_text("k0").first.wait_for()
     compiled = page.locator(".wb:not(.sweep, .diff)")
-    compiled.get_by_role("tab", name="Kernels").click()
+    open_pane(compiled, "Kernels")
     compiled.get_by_role("row", name="k0").dblclick()
     compiled.get_by_role("group", name="C++").locator(".cm-line").first.wait_for()
     sweep = page.locator(".wb.sweep")

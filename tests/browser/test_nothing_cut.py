@@ -147,7 +147,7 @@ def test_what_took_longest_and_why_is_read_in_whole(
     long_session().to_html(tmp_path / "session.html")
     page = open_page(width=width).page
     page.goto((tmp_path / "session.html").as_uri())
-    said = page.get_by_role("group", name="Timeline").get_by_role("status")
+    said = page.get_by_role("group", name="Compile time").get_by_role("status")
     assert said.evaluate("e => e.scrollWidth - e.clientWidth") == 0
     for words in page.locator(".steps-chart > span").all():
         assert words.evaluate(LEFT_OF_BARS), words.inner_text()

@@ -77,9 +77,9 @@ def test_a_row_selects_its_line_node_and_kernel(opened: Callable[..., Any]) -> N
     assert page.locator(".ulps tr").count() > 4
     repro = page.get_by_role("button", name="Copy repro")
     assert repro.get_attribute("data-tip").endswith('.repro("k0", "k0.py", node="mul_2")')
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     page.locator(".rel", has_text="k0").first.wait_for()
-    page.get_by_role("tab", name="Overview").click()
+    open_pane(page, "Overview")
     page.locator(".rel", has_text="torch.softmax").first.wait_for()
     page.keyboard.press("=")
     page.locator("[role=tab][aria-selected=true]", has_text="Numerics").wait_for()

@@ -8,6 +8,7 @@ from typing import Any
 import bleach
 import pytest
 
+from tests.browser.panes import open_pane
 from workbench.report import Report
 from workbench.views.presenters import VIEWS
 
@@ -43,7 +44,7 @@ def test_at_200_percent_the_page_fits_and_can_be_used(
         page.get_by_role("tab", name=name).click()
         assert page.locator(".pane").bounding_box()["height"] > 150
     canvas_ratio = "e => Math.round(e.width / e.clientWidth)"
-    page.get_by_role("tab", name="Graphs").click()
+    open_pane(page, "Graphs")
     page.locator(".graph-main").wait_for()
     page.wait_for_function(
         f"(scale) => ({canvas_ratio})(document.querySelector('.graph-main')) === scale", arg=scale

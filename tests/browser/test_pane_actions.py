@@ -27,13 +27,13 @@ def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
 @pytest.fixture
 def view(notebook: Notebook) -> Any:
     view = one_view(notebook.cell(1))
-    view.get_by_role("tab", name="Overview").click()
+    open_pane(view, "Overview")
     yield view
     assert notebook.watched.errors == notebook.watched.requests == []
 
 
 def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> None:
-    view.get_by_role("tab", name="Artifact").click()
+    open_pane(view, "Artifact")
     cost = view.get_by_text(re.compile("One file is written where the kernel runs, .* weights"))
     cost.wait_for()
     file, save = (
@@ -60,7 +60,7 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
 
 
 def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
-    open_pane(view, "Autotune")
+    open_pane(view, "Tuning")
     view.get_by_text("Recompiles once and benchmarks every choice.").wait_for()
     with shows_work(view, "Compiling Linear with max-autotune…"):
         view.get_by_role("button", name="Try max-autotune").click()

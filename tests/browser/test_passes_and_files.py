@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.browser.panes import open_pane
 from workbench.report import Report
 
 TRAINING = Report.load(Path(__file__).parents[1] / "records" / "training.wbr")
@@ -35,15 +36,15 @@ def test_one_choice_shows_a_pass_in_every_pane_and_the_graph_is_saved(
     page = watched.page
     page.goto(saved)
     rows = page.locator(".wb [role=row]", has_text="forward", has_not_text="keeps")
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     rows.first.wait_for()
     page.get_by_label("Pass", exact=True).select_option("backward")
     assert page.locator(".wb [role=row]", has_text="backward").count() == 6
-    for pane in ("Kernels", "Fusion", "Timeline"):
+    for pane in ("Kernels", "Fusion", "Compile time"):
         page.get_by_role("tab", name=pane).click()
         page.locator(".wb [role=row]", has_text="backward").first.wait_for()
         assert rows.all_inner_texts() == []
-    page.get_by_role("tab", name="Graphs").click()
+    open_pane(page, "Graphs")
     titles = page.get_by_label("Stage").locator("option").all_text_contents()
     assert any("After post-grad passes, backward" in title for title in titles)
     assert page.evaluate(CUT) == 0

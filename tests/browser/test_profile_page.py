@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from tests.browser.axe import violations
+from tests.browser.panes import open_pane
 
 TRACES = Path(__file__).parents[1] / "gpu" / "traces"
 
@@ -243,7 +244,7 @@ def test_what_was_given_back_is_read_in_whole(
     wb.read_profile(TRACES / "eager.json.gz").to_html(tmp_path / "eager.html")
     page = open_page(width=width).page
     page.goto((tmp_path / "eager.html").as_uri())
-    page.get_by_role("tab", name="Memory").click()
+    open_pane(page, "Memory")
     cell = page.locator(".tbody .tr [role=gridcell]").nth(1)
     cell.evaluate("one => { one.textContent = '−38.5 MB' }")
     assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.classic import running_classic
 from tests.browser.driving import one_view, watched_page
+from tests.browser.panes import open_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CODE = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
@@ -49,7 +50,7 @@ def opened(host: Any, chromium: Any) -> Iterator[Any]:
 def view(opened: Any) -> Any:
     """The page and the view in it, at its Overview with nothing selected."""
     opened.view = one_view(opened.page.locator(".jp-OutputArea"))
-    opened.view.get_by_role("tab", name="Overview").click()
+    open_pane(opened.view, "Overview")
     opened.page.keyboard.press("Escape")
     return opened
 
@@ -79,7 +80,7 @@ def test_no_key_in_the_view_acts_on_the_notebook(view: Any) -> None:
 def test_arrows_go_from_the_tabs_into_the_pane_and_stay_there(view: Any) -> None:
     page, shown = view.page, view.view
     active = "() => jupyterapp.shell.currentWidget.content.activeCellIndex"
-    shown.get_by_role("tab", name="Overview").click()
+    open_pane(shown, "Overview")
     before = page.evaluate(active)
     for _ in range(3):
         page.keyboard.press("ArrowDown")
@@ -108,7 +109,7 @@ def test_what_runs_a_cell_stays_the_notebooks(view: Any) -> None:
 @AT_LENGTH
 def test_the_wheel_scrolls_the_notebook_until_the_graph_has_the_focus(view: Any) -> None:
     page, shown = view.page, view.view
-    shown.get_by_role("tab", name="Graphs").click()
+    open_pane(shown, "Graphs")
     graph = shown.locator(".graph-main")
     graph.wait_for()
     graph.hover()

@@ -38,15 +38,15 @@ def choose(view: Any, *names: str) -> Any:
 
 
 def test_another_gpu_takes_the_place_of_the_first(view: Any) -> None:
-    view.get_by_role("tab", name="Kernels").click()
+    open_pane(view, "Kernels")
     view.locator(".tbody .tr").first.click()
     view.locator(".tbody .tr[aria-selected=true]").wait_for()
-    view.get_by_role("tab", name="Overview").click()
+    open_pane(view, "Overview")
     with shows_work(view, "Compiling f for a100…"):
         choose(view, "a100").get_by_role("button", name="Compile for a100").click()
     view.locator("button.target:enabled", has_text="a100").wait_for(timeout=120_000)
     view.get_by_text(re.compile("cell 1")).first.wait_for()  # not the file that IPython made up
-    view.get_by_role("tab", name="Kernels").click()
+    open_pane(view, "Kernels")
     assert view.locator(".tbody .tr[aria-selected=true]").count() == 0  # it was of the h100
     copy = view.get_by_role("button", name="DataFrame").first
     assert 'made.on("a100")' in copy.get_attribute("data-tip")

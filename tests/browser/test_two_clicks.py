@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[1] / "records"
@@ -49,7 +49,7 @@ def test_which_line_costs_most(page: Any) -> None:
 
 
 def test_why_is_this_kernel_slow(page: Any) -> None:
-    page.get_by_role("tab", name="Kernels").click()
+    open_pane(page, "Kernels")
     page.locator(".tbody .tr").first.click()
     inspector = page.locator(".insp")
     inspector.get_by_text("182 µs").first.wait_for()
@@ -63,7 +63,7 @@ def test_what_to_change_first(page: Any) -> None:
 
 
 def test_the_rewrite_of_a_break_stands_above_torchs_words(page: Any) -> None:
-    page.get_by_role("tab", name="Breaks & guards").click()
+    open_pane(page, "Breaks & guards")
     card = page.locator("article", has_text="torch.where").first
     box = card.locator("pre", has_text="torch.where").first.bounding_box()
     assert box["y"] + box["height"] <= 900

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.driving import one_view, watched_page
+from tests.browser.panes import open_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 TYPE = "() => jupyterapp.shell.currentWidget.content.activeCell.model.type"
@@ -30,7 +31,7 @@ def opened(lab: Any, chromium: Any) -> Iterator[Any]:
 def view(opened: Any) -> Any:
     """That page and the view in it, at its Overview with nothing selected."""
     opened.view = one_view(opened.page.locator(".jp-OutputArea"))
-    opened.view.get_by_role("tab", name="Overview").click()
+    open_pane(opened.view, "Overview")
     opened.page.keyboard.press("Escape")
     return opened
 

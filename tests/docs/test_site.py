@@ -10,6 +10,7 @@ import pytest
 
 from docs.generate import links, notebooks
 from tests.browser.driving import Watched, watched_page
+from tests.browser.panes import open_pane
 from tests.browser.saved_pages import violations
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -83,7 +84,7 @@ def test_the_views_of_every_notebook_are_live_and_the_front_end_is_there_once(
 def test_a_view_answers_and_follows_the_theme_of_the_page(opened: Callable[..., Watched]) -> None:
     page = opened("notebooks/01_quick_start.html").page
     view = page.locator(".wb-saved .wb").first
-    view.get_by_role("tab", name="Kernels").click()
+    open_pane(view, "Kernels")
     view.get_by_text("k0").first.wait_for()
     assert view.get_attribute("data-theme") == "light"
     page.locator("label[title='Switch to dark']").click()

@@ -18,6 +18,7 @@ from workbench.views.kit.blocks import Rows
 from workbench.views.kit.live_actions import explain_not_started, find_asleep, list_costs
 from workbench.views.panes.pane import Content, Pane
 from workbench.views.panes.pane import ViewContext as ViewContext
+from workbench.views.panes.questions import list_questions
 from workbench.views.panes.registry import list_panes
 from workbench.views.tables.columns import list_columns, specs
 from workbench.views.wire import report_messages as wire
@@ -33,6 +34,7 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
 def _document(report: Report, here: ViewContext) -> wire.Document:
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in list_panes()]
+    tabs = [(pane, content) for pane, content in contents if not (pane.is_rare and content.empty)]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
     useless = {id: why for _, content in contents for id, why in content.why_not.items()}
     data: dict[str, Any] = {
@@ -51,9 +53,9 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
                 title=pane.title,
                 blocks=list_blocks(content.blocks),
             )
-            for pane, content in contents
-            if not (pane.is_rare and content.empty)
+            for pane, content in tabs
         ],
+        "questions": list_questions(tabs),
         "targets": here.targets or find_asleep(report),
         "actions": explain_not_started(here.actions) | useless,
         "efforts": list_costs(here.actions),

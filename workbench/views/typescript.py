@@ -1,8 +1,9 @@
 """The TypeScript types of the front end, generated from the files of `wire/` and of the worlds.
 
-Beside the types stand the titles of the panes, which are there before the document is, and the
-words for what became of a line. A world whose folder has `views/messages.py` gets a `wire.ts` of
-its own, whose `Document` joins that of the view; `worlds.ts` lists the folders of the front end.
+Beside the types are the titles of the panes, those of the questions, which a view shows before it
+has a document, and the words for what became of a line. A world whose folder has
+`views/messages.py` gets a `wire.ts` of its own. Its `Document` joins that of the view. `worlds.ts`
+lists the folders of the front end.
 
 `python -m workbench.views.typescript` writes them into `assets/frontend/src` of a checkout.
 """
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.views.panes.questions import QUESTIONS
 from workbench.views.panes.registry import list_panes
 from workbench.views.source_marks import WORDS
 from workbench.worlds.world import list_worlds
@@ -40,6 +42,8 @@ def typescript() -> str:
     }
     titles: dict[str, str] = {p.id: p.title for p in list_panes() if p.id not in elsewhere}
     parts.append(_constant("TITLES", "Record<PaneId, string>", titles))
+    questions = {question.id: question.title for question in QUESTIONS}
+    parts.append(_constant("QUESTIONS", "Record<string, string>", questions))
     parts.append(_constant("WORDS", 'Record<Line["state"], string>', WORDS))
     return "\n".join(parts)
 

@@ -32,5 +32,6 @@ export const PANES: readonly Registration<Store>[] = [
   artifact,
   checks,
   accesses,
+  { id: "tables", things: {} },
   ...WORLDS.flatMap(({ panes }) => panes),
 ];

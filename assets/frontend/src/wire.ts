@@ -1153,6 +1153,19 @@ export interface PaneHead {
 }
 
 /**
+ * One of the five tabs: its answer in a few words, and its panes, those with content first.
+ * `tone` is "break" or "fallback" where something is wrong.
+ */
+export interface Question {
+  id: string;
+  title: string;
+  answer: string;
+  tone: Tone;
+  is_answered: boolean;
+  panes: PaneId[];
+}
+
+/**
  * One of the numbers behind *Details*, the line that explains it, the pane that it leads to.
  */
 export interface Figure {
@@ -1424,6 +1437,7 @@ export interface Document {
   inputs: string[];
   variable: string;
   panes: PaneHead[];
+  questions: Question[];
   answer: Answered;
   figures: Figure[];
   advice: Advice;
@@ -1783,8 +1797,8 @@ export const TITLES: Record<PaneId, string> = {
   breaks: "Breaks & guards",
   fusion: "Fusion",
   kernels: "Kernels",
-  timeline: "Timeline",
-  autotune: "Autotune",
+  timeline: "Compile time",
+  autotune: "Tuning",
   roofline: "Roofline",
   memory: "Memory",
   matrix: "Matrix",
@@ -1793,6 +1807,15 @@ export const TITLES: Record<PaneId, string> = {
   checks: "Checks",
   accesses: "Accesses",
   streams: "Streams",
+  tables: "All tables",
+};
+
+export const QUESTIONS: Record<string, string> = {
+  time: "How long, and what helps?",
+  fit: "Does it fit?",
+  right: "Is it right?",
+  breaks: "What breaks or recompiles?",
+  ship: "Can I ship it?",
 };
 
 export const WORDS: Record<Line["state"], string> = {

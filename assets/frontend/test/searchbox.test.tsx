@@ -14,8 +14,7 @@ function opened(): { store: Store; field: HTMLInputElement } {
   const store = new Store(pageHost(sample as unknown as Embedded), PANES);
   const box = document.createElement("div");
   const search = createRef<HTMLInputElement>();
-  const inspector = { isOpen: false, toggle: () => {} };
-  render(<Header store={store} search={search} inspector={inspector} />, box);
+  render(<Header store={store} search={search} />, box);
   return { store, field: search.current! };
 }
 

@@ -18,11 +18,11 @@ test("empty panes stand last", () => {
 });
 
 test("where there is little room they share one entry, but for the one that is shown", () => {
-  expect(names("overview", 900)).toEqual([
+  expect(names("overview", 600)).toEqual([
     ["overview", "memory"],
     ["roofline", "matrix"],
   ]);
-  expect(names("matrix", 900)).toEqual([["overview", "memory", "matrix"], ["roofline"]]);
+  expect(names("matrix", 600)).toEqual([["overview", "memory", "matrix"], ["roofline"]]);
 });
 
 test("one empty pane does not carry its action where there is little room", () => {
@@ -30,7 +30,7 @@ test("one empty pane does not carry its action where there is little room", () =
     { id: "overview", title: "Overview" },
     { id: "matrix", title: "Matrix", vacant: "No GPUs are compared.", offer: "Compile for…" },
   ];
-  expect(placed(alone, "overview", 900).shown[1]).not.toHaveProperty("offer");
+  expect(placed(alone, "overview", 600).shown[1]).not.toHaveProperty("offer");
   expect(placed(alone, "overview", 1280).shown[1]).toHaveProperty("offer");
 });
 

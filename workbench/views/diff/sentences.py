@@ -47,7 +47,7 @@ TITLES: Mapping[str, str] = {
     "fusion": "Fusion",
     "kernels": "Kernels",
     "traffic": "DRAM traffic",
-    "autotune": "Autotune",
+    "autotune": "Tuning",
     "resources": "GPU resources",
     "times": "Measured times",
     "phases": "Compile phases",

@@ -45,6 +45,8 @@ _INSIDE: Mapping[CostKind, str] = {  # what a part is a part of where it is not 
     "memory": "the peak",
 }
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+LIMIT = 24
+"""Letters of an answer in a tab: five tabs fit in 900 pixels."""
 _WORST = 0.01  # of the whole: smaller savings are not worth a headline
 
 Measured = Mapping[str, PairedTimes | None]
@@ -64,6 +66,28 @@ def answer(report: Report, tried: Measured = NOTHING_TRIED) -> wire.Answered:
         source = f"median of {plural(call.repeats, 'call')}, interquartile range {spread}"
     sentence, chips = list(_sentence(report, tried)), list(_chips(report))
     return {"sentence": sentence, "chips": chips, "source": source}
+
+
+def answer_in_brief(report: Report, changes: int) -> tuple[str, wire.Tone] | None:
+    """How long a call takes, and how many changes are proposed, for the tab; None if unknown."""
+    if not report.outcome.ok:
+        tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
+        return report.outcome.verb, tone
+    call, cost = read_measured_call(report), next(iter(list_costs(report)), None)
+    if call is not None:
+        words = format_us(call.call_us)
+    elif cost is None or cost.kind == "memory":
+        return None
+    elif cost.kind == "time":
+        words = f"{format_us(cost.total)} in kernels"
+    elif cost.kind == "bytes":
+        words = f"{format_bytes(cost.total)} moved"
+    else:
+        modelled = _find_modelled(report)
+        bound = f"≥ {format_us(cost.total)}"
+        words = bound if modelled is None else f"about {format_us(modelled.call_us)}"
+    both = f"{words} · {plural(changes, 'change')}"
+    return both if changes and len(both) <= LIMIT else words, "plain"
 
 
 def answer_text(report: Report) -> str:

@@ -137,4 +137,4 @@ def _say_looked(row: MemoryAccess) -> str:
     return f"{plural(row.instructions, 'warp instruction')} in {which}"
 
 
-PANE = Pane("accesses", "Accesses", document)
+PANE = Pane("accesses", "Accesses", document, question="time")

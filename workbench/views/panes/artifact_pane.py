@@ -26,7 +26,7 @@ from workbench.views.kit.blocks import (
     Rows,
     Sentence,
 )
-from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called
+from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, can_be_called
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (
     ContractLeaf,
@@ -60,7 +60,23 @@ def document(report: Report, context: ViewContext) -> Content:
     file = _saved_file(report, saved, context)
     groups = _facts(report, saved)
     blocks = [*_list_blocks(report, groups, file)]
-    return Content({"artifact": groups, "file": file}, blocks=blocks)
+    answer = _answer(report, saved, context)
+    return Content({"artifact": groups, "file": file}, blocks=blocks, answer=answer)
+
+
+def _answer(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> Answer:
+    """What a round trip or a check of the file found, else whether it is saved."""
+    if any(leaf.checked and not leaf.ok for leaf in report.roundtrip_leaves):
+        return "differs after loading", "break"
+    if context.checked is not None and "fail" in {n.verdict for n in context.checked.requirements}:
+        return "does not load there", "break"
+    if saved is not None:
+        return f"saved, {format_bytes(saved[1])}", "plain"
+    if not report.outcome.ok:
+        return "nothing to save", "plain"
+    if len(report.breaks):
+        return "only without breaks", "fallback"
+    return None
 
 
 def _list_blocks(
@@ -310,4 +326,4 @@ def _compare(row: RoundTripLeaf) -> str:
     return f"{'within' if row.ok else 'differs by'} {difference_text(row.max_abs_error)}"
 
 
-PANE = Pane("artifact", "Artifact", document)
+PANE = Pane("artifact", "Artifact", document, question="ship")

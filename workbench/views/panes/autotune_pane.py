@@ -81,7 +81,7 @@ def _list_choices(
         "Choices",
         choices,
         frame="autotune",
-        label="Autotune choices",
+        label="Tuning choices",
         note="best first",
         seen=seen,
     )
@@ -148,4 +148,4 @@ def _ranked(report: Report) -> list[Ranked]:
     return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=sizes[at]) for at in places]
 
 
-PANE = Pane("autotune", "Autotune", document)
+PANE = Pane("autotune", "Tuning", document)

@@ -9,11 +9,13 @@ from workbench.analysis.breaks.broken_statement import Cure
 from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.device_kinds import TARGETS
+from workbench.number_text import plural
 from workbench.report import Guard, Node, Report, Request
+from workbench.report.measures import count_guards
 from workbench.report.record import select_rows
 from workbench.views.answers.alternatives_text import TONES, describe_cure
 from workbench.views.kit.proposed_changes import list_change_lines
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row
@@ -40,7 +42,25 @@ def document(report: Report, context: ViewContext) -> Content:
         "recompiles": [convert_row(wire.Recompile, row) for row in report.recompiles],
     }
     has_any = count or len(report.guards)
-    return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
+    return Content(
+        data,
+        count,
+        is_problem=count > 0,
+        empty=None if has_any else empty,
+        answer=_answer(report),
+    )
+
+
+def _answer(report: Report) -> Answer:
+    """Breaks, else recompiles, else that nothing breaks and how many guards there are."""
+    if len(report.breaks):
+        return plural(len(report.breaks), "graph break"), "break"
+    if len(report.recompiles):
+        return plural(len(report.recompiles), "recompile"), "fallback"
+    if not report.outcome.ok or not len(report.graphs):
+        return None
+    kept = count_guards(guard.kept for guard in report.guards).kept
+    return f"no breaks, {plural(kept, 'guard')}" if len(report.guards) else "no breaks", "plain"
 
 
 def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
@@ -187,4 +207,4 @@ def _requested(report: Report) -> Iterator[wire.Input]:
         }
 
 
-PANE = Pane("breaks", "Breaks & guards", document)
+PANE = Pane("breaks", "Breaks & guards", document, question="breaks")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED, read_check
+from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED, KernelCheck, read_check
 from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text, plural
 from workbench.report import Report
@@ -14,7 +14,7 @@ from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.kit.block_wire import write_action
 from workbench.views.kit.blocks import Action
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
 from workbench.views.wire import check_messages as wire
 
 _WARNINGS = ("race, same value", "no barrier")
@@ -84,7 +84,16 @@ def document(report: Report, context: ViewContext) -> Content:
         {"checks": data, "check_findings": findings},
         len(check.faults) if findings or is_judged else None,
         is_problem=check.ok is False,
+        answer=_answer(check),
     )
+
+
+def _answer(check: KernelCheck) -> Answer:
+    if check.ok is None:
+        return None
+    if check.ok:
+        return "no findings in kernels", "plain"
+    return f"{plural(len(check.faults), 'finding')} in kernels", "break"
 
 
 def _list_kernels(report: Report, cases: Sequence[CheckedCase]) -> list[wire.CheckedKernel]:
@@ -142,4 +151,4 @@ def _describe_run(cases: Sequence[CheckedCase]) -> str:
     return f", {plural(programs, 'program instance')}, {took} on the CPU" if programs else ""
 
 
-PANE = Pane("checks", "Checks", document)
+PANE = Pane("checks", "Checks", document, question="right")

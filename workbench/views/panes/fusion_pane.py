@@ -96,4 +96,4 @@ def _say_verdict(part: CudaGraphPart) -> str:
     return f"{_SAID.get(part.verdict, 'torch decides at each call')}{why}"
 
 
-PANE = Pane("fusion", "Fusion", document)
+PANE = Pane("fusion", "Fusion", document, question="time")

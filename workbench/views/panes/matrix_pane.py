@@ -149,4 +149,4 @@ def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
     return convert_row(wire.MatrixCell, cell, id=cell.config, choice=", ".join(filter(None, words)))
 
 
-PANE = Pane("matrix", "Matrix", document)
+PANE = Pane("matrix", "Matrix", document, question="time")

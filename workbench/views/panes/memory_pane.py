@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
+from workbench.number_text import format_bytes
 from workbench.report import Report
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
 
 _NO_BACKWARD = (
     "It has no backward pass, so no activations are saved. Compile a training step with "
@@ -19,7 +21,11 @@ def document(report: Report, context: ViewContext) -> Content:
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
     has_backward = any(wrapper.is_backward for wrapper in report.wrappers)
     why_not = {} if has_backward else dict.fromkeys(("budgets", "budget"), _NO_BACKWARD)
-    return Content({"has_budgets": has_budgets}, empty=empty, why_not=why_not)
+    usage = count_quick_memory(report)
+    answer: Answer = (
+        None if not usage or not usage.peak else (f"peak {format_bytes(usage.peak)}", "plain")
+    )
+    return Content({"has_budgets": has_budgets}, empty=empty, why_not=why_not, answer=answer)
 
 
-PANE = Pane("memory", "Memory", document)
+PANE = Pane("memory", "Memory", document, question="fit")

@@ -44,7 +44,7 @@ from workbench.views.answers.alternatives_text import (
     saving,
 )
 from workbench.views.kit.proposed_changes import list_change_lines, list_code_lines
-from workbench.views.overview.answer import answer
+from workbench.views.overview.answer import answer, answer_in_brief
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.source_marks import sources
@@ -70,11 +70,12 @@ def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the trees, the figures, the notes, the sources; `empty` is about these."""
     shown = sources(report)
     calls, modules = list_tree_rows(report, shown)
+    advised = advice(report, context)
     data = {
         "answer": answer(report, _list_measured(context)),
         "calls": calls,
         "modules": modules,
-        "advice": advice(report, context),
+        "advice": advised,
         "costs": _list_cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
         "notes": _notes(report, context.dropped),
@@ -87,7 +88,11 @@ def document(report: Report, context: ViewContext) -> Content:
     has_text = any(text is not None for text in report.sources.columns.get("text", ()))
     part = "source lines" if report.why_missing("sources") is None else "sources"
     empty = missing(report, part, "No source.", "No source text was recorded.")
-    return Content(data, empty=None if has_text or modules else empty)
+    return Content(
+        data,
+        empty=None if has_text or modules else empty,
+        answer=answer_in_brief(report, len(advised["rows"])),
+    )
 
 
 def _list_cost_heads(report: Report) -> list[wire.Cost]:
@@ -542,4 +547,4 @@ def _package(file: str) -> str:
     return parts[1] if len(parts) > 1 and parts[0] == "site-packages" else parts[0]
 
 
-PANE = Pane("overview", "Overview", document)
+PANE = Pane("overview", "Overview", document, question="time", is_home=True)

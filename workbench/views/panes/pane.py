@@ -69,6 +69,10 @@ def choose_pane(report: Report) -> wire.PaneId:
     return "kernels" if len(report.kernels) else "checks"
 
 
+Answer = tuple[str, wire.Tone] | None
+"""What a pane answers to its question in at most 24 characters; None where it has no answer."""
+
+
 @dataclass(frozen=True)
 class Content:
     """What a pane adds to the document, by key, and what its tab shows; `blocks` are drawn in it.
@@ -83,6 +87,7 @@ class Content:
     empty: wire.Note | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     blocks: Sequence[Block] = ()
+    answer: Answer = None
 
 
 PageSection = tuple[str, Sequence[Block], bool]
@@ -96,6 +101,10 @@ class Pane:
     id: wire.PaneId
     title: str
     document: Callable[[Report, ViewContext], Content]
+    question: str = ""
+    """The id of the question that it belongs to (`questions.py`); the others are for experts."""
+    is_home: bool = False
+    """Whether a compilation is followed in it; such a pane is never empty."""
     is_rare: bool = False
     """Whether it is left out where it is empty: no action on this record would fill it."""
     after: wire.PaneId = ""

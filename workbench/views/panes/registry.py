@@ -22,6 +22,7 @@ from workbench.views.panes import (
     memory_pane,
     overview_pane,
     roofline_pane,
+    tables_pane,
     timeline_pane,
 )
 from workbench.views.panes.pane import Content, PageSection, Pane, ViewContext
@@ -43,6 +44,7 @@ _OWN: tuple[Pane, ...] = (
     artifact_pane.PANE,
     checks_pane.PANE,
     accesses_pane.PANE,
+    tables_pane.PANE,
 )
 
 

@@ -148,4 +148,4 @@ def _measure_against_roof(row: KernelRoofline) -> float | None:
     return float(f"{row.bound_us / row.measured_us:.3g}")
 
 
-PANE = Pane("roofline", "Roofline", document)
+PANE = Pane("roofline", "Roofline", document, question="time")

@@ -62,4 +62,4 @@ def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:
     return f"{text}."
 
 
-PANE = Pane("timeline", "Timeline", document)
+PANE = Pane("timeline", "Compile time", document)

@@ -97,6 +97,20 @@ class PaneHead(TypedDict):
     blocks: list[Block]
 
 
+class Question(TypedDict):
+    """One of the five tabs: its answer in a few words, and its panes, those with content first.
+
+    `tone` is "break" or "fallback" where something is wrong.
+    """
+
+    id: str
+    title: str
+    answer: str
+    tone: Tone
+    is_answered: bool
+    panes: list[PaneId]
+
+
 class Figure(TypedDict):
     """One of the numbers behind *Details*, the line that explains it, the pane that it leads to."""
 
@@ -367,6 +381,7 @@ class Document(TypedDict):
     inputs: list[str]
     variable: str
     panes: list[PaneHead]
+    questions: list[Question]
     answer: Answered
     figures: list[Figure]
     advice: Advice

@@ -10,6 +10,11 @@ import type { CostKind, Document as Report } from "../wire";
 import { Apart } from "./apart";
 import { type CardProps, Head } from "./parts";
 
+/** Whether the reader shows or hides the inspector; null as long as it follows the selection. */
+export function askedInspector(store: Store) {
+  return store.paneStates.signal<boolean | null>("inspector", "asked", () => null);
+}
+
 export function Inspector({ store }: { store: Store }) {
   const id = store.selected.value;
   const Card = id === null ? Start : (store.thing(id)?.Card ?? Plain);

@@ -3,6 +3,7 @@
 import { useId, useMemo, useRef } from "preact/hooks";
 import { columnOf } from "../cost/column";
 import { costTip, type ShownCost } from "../cost/cost";
+import { askedInspector, Inspector } from "../inspector/inspector";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { useReveal, usePaneState } from "../ui/kept";
@@ -113,6 +114,7 @@ export function Tree({ store, rows, view, cost }: TreeProps) {
     choose(row);
     list.reveal(shown.indexOf(row));
   };
+  const opened = useOpened(store, ordered, shown, here);
   const drawn = list.items.find(({ index }) => shown[index] === here);
   return (
     <div
@@ -126,6 +128,7 @@ export function Tree({ store, rows, view, cost }: TreeProps) {
       onKeyDown={walk}
     >
       <Head view={view} cost={cost} look={look} />
+      {opened === TOP && <InPlace store={store} />}
       <div class="tbody" role="rowgroup" style={{ height: `${list.height}px` }}>
         {list.items.map(({ index, start }) => {
           const row = shown[index];
@@ -150,10 +153,42 @@ export function Tree({ store, rows, view, cost }: TreeProps) {
                   choose={() => choose(row)}
                   turn={() => row.kind === "row" && turn(row.placed)}
                 />
+                {opened === row.key && <InPlace store={store} />}
               </div>
             )
           );
         })}
+      </div>
+    </div>
+  );
+}
+
+const TOP = "";
+
+/** The key of the row that the inspector opens under; `TOP` for none of them, null for nowhere. */
+function useOpened(
+  store: Store,
+  rows: readonly Placed[],
+  shown: readonly Shown[],
+  here: Shown | undefined,
+): string | null {
+  const asked = askedInspector(store).value;
+  const selected = store.selected.value;
+  const isPaired = store.pair.picked.value.length === 2;
+  if (!(asked ?? (isPaired || selected !== null))) return null;
+  if (here && selected !== null && idOf(here) === selected) return here.key;
+  const own = here?.kind === "row" ? here.at : undefined;
+  const at = selected === null ? null : placeOf(rows, selected, store.related.value, own);
+  const key = at === null ? TOP : rows[at]!.key;
+  return shown.some((row) => row.key === key) ? key : TOP;
+}
+
+/** The inspector as a row of the tree. */
+function InPlace({ store }: { store: Store }) {
+  return (
+    <div class="in-place" role="row">
+      <div role="gridcell" onKeyDown={(event) => event.stopPropagation()}>
+        <Inspector store={store} />
       </div>
     </div>
   );

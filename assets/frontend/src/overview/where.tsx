@@ -2,6 +2,7 @@
 
 import { useContext, useLayoutEffect, useRef } from "preact/hooks";
 import { shownCost } from "../cost/cost";
+import { CostSwitch } from "../cost/switch";
 import type { Store } from "../store";
 import { Frame, Segments } from "../ui/basics";
 import { RoomContext } from "../ui/size";
@@ -39,6 +40,13 @@ function viewOf(store: Store, report: Report): View {
 /** Whether there are lines: torch keeps none of a module of its own. */
 function hasSource(report: Report): boolean {
   return report.sources.some((source) => source.lines.length > 0);
+}
+
+/** Whether the selection is explained under its line, not beside the pane. */
+export function opensInPlace(store: Store): boolean {
+  const report = store.doc.value;
+  if (store.pane.value !== "overview" || !report) return false;
+  return (hasSource(report) || report.modules.length > 0) && viewOf(store, report) !== "source";
 }
 
 /** Answers `m` and `s`. */
@@ -97,6 +105,7 @@ export function Where({ store, report }: { store: Store; report: Report }) {
               {isNarrow ? cost?.brief : cost?.source}
             </span>
             <span class="grow" />
+            <CostSwitch store={store} />
             {choice}
             <span class="wide aside">
               <Frame store={store} name="costs" then={`.explode("lines")`} />

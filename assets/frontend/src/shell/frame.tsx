@@ -6,7 +6,7 @@ import type { HasPaneStates } from "../panestates";
 import { LostStrip } from "../progress/lost";
 import { Border } from "../ui/dragging";
 import { type Room, RoomContext, useRoom } from "../ui/size";
-import { IconButton, ThemeButton } from "./buttons";
+import { Menu, MenuItem, ThemeItem } from "./menu";
 import { useKeptFocus, useKeptScroll } from "./keeping";
 import { Help, type Keys, type KeyWords, press } from "./keys";
 import { type Tab, Tabs } from "./tabs";
@@ -65,6 +65,15 @@ function useOwnLabel(root: RefObject<HTMLElement | null>, label: string): void {
   }, [label]);
 }
 
+/** Groups of panes: what shows them and goes to them by their number, and what names the pane. */
+export interface Grouped {
+  strip(panel: string): ComponentChildren;
+  tabs: readonly { id: string }[];
+  show(id: string): void;
+  /** The end of the id of the tab that names the pane. */
+  named: string;
+}
+
 interface Props {
   frame: FrameRoot;
   /** The state of the view, which keeps that of its panes. */
@@ -75,8 +84,12 @@ interface Props {
   tabsLabel: string;
   tabs: readonly Tab[];
   show(pane: string): void;
+  /** The questions above the tabs, given the id of the element that shows the pane. */
+  questions?: Grouped;
   /** What stands in the header before the buttons that every view has. */
   head: ComponentChildren;
+  /** What its menu has before that. */
+  menu?: ComponentChildren;
   /** Between the tabs and the pane: work in the background. */
   job?: ComponentChildren;
   /** Why the kernel answers no more; this takes the place of work in the background. */
@@ -84,7 +97,8 @@ interface Props {
   /** Between the header and the tabs. */
   above?: ComponentChildren;
   beside?: Beside | null;
-  status: ComponentChildren;
+  /** The row below the pane; given the id of the element that shows it where it has tabs, too. */
+  status: ComponentChildren | ((panel: string) => ComponentChildren);
   dialogs?: ComponentChildren;
   /** The keys of the view, as its help lists them, and what they do besides showing panes. */
   keys: readonly KeyWords[];
@@ -99,7 +113,7 @@ interface Props {
 }
 
 export function Frame(props: Props) {
-  const { view, tabs, show, beside, look = "", signs = [] } = props;
+  const { view, tabs, show, questions, beside, look = "", signs = [] } = props;
   const { root, room, width } = props.frame;
   const body = useRef<HTMLDivElement>(null);
   const panel = useId();
@@ -134,33 +148,41 @@ export function Frame(props: Props) {
         ...(beside && { "--insp": `${beside.width}px` }),
         ...(tall && { "--wb-height": `${tall}px` }),
       }}
-      onKeyDown={(event) => press(event, { tabs, show, help, press: pressed })}
+      onKeyDown={(event) =>
+        press(event, { ...(questions ?? { tabs, show }), help, press: pressed })
+      }
       onClickCapture={props.clicking}
       onPointerUpCapture={props.clicking}
     >
       <div class="head">
         {props.head}
-        <span class="tall">
-          <IconButton
+        <Menu>
+          {props.menu}
+          <MenuItem
             name="tall"
             label="Full height"
             keys="h"
             isPressed={tall > 0}
+            look="tall"
             press={stretch}
           />
-        </span>
-        <ThemeButton choice={theme.choice.value} next={theme.next} />
-        <IconButton name="help" label="Keyboard" keys="?" press={help} />
+          <ThemeItem choice={theme.choice.value} next={theme.next} />
+          <MenuItem name="help" label="Keyboard" keys="?" press={help} />
+        </Menu>
       </div>
       {props.above}
-      <Tabs
-        label={props.tabsLabel}
-        tabs={tabs}
-        pane={pane}
-        show={show}
-        panel={panel}
-        width={width}
-      />
+      {questions?.strip(panel)}
+      {(!questions || tabs.length > 1) && (
+        <Tabs
+          label={props.tabsLabel}
+          tabs={tabs}
+          pane={pane}
+          show={show}
+          panel={panel}
+          width={width}
+          isKeyed={!questions}
+        />
+      )}
       {props.lost ? <LostStrip why={props.lost} /> : props.job}
       <RoomContext.Provider value={room}>
         <div class={beside ? "body" : "body noinsp"}>
@@ -169,7 +191,7 @@ export function Frame(props: Props) {
             class="pane"
             id={panel}
             role="tabpanel"
-            aria-labelledby={`${panel}-${pane}`}
+            aria-labelledby={`${panel}-${questions?.named ?? pane}`}
             tabIndex={-1}
           >
             {props.children}
@@ -186,7 +208,7 @@ export function Frame(props: Props) {
           {beside?.panel}
         </div>
       </RoomContext.Provider>
-      {props.status}
+      {typeof props.status === "function" ? props.status(panel) : props.status}
       {props.dialogs}
       <Help keys={[...props.keys, FULL]} isOpen={isHelp} close={() => setHelp(false)} />
     </div>

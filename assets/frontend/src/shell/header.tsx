@@ -2,7 +2,7 @@
 
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
-import { CostSwitch, ProfileButton } from "../cost/switch";
+import { ProfileButton } from "../cost/switch";
 import type { Host } from "../host";
 import { TASKS } from "../progress/progress";
 import type { Store } from "../store";
@@ -10,16 +10,15 @@ import { TargetButton } from "../targets/dialog";
 import { Tag } from "../ui/basics";
 import { saveFile } from "../ui/savefile";
 import type { PaneId, SavedPage } from "../wire";
-import { IconButton } from "./buttons";
+import { MenuItem } from "./menu";
 import { type Findable, findablePanes, SearchBox } from "./searchbox";
 
 interface Props {
   store: Store;
   search: RefObject<HTMLInputElement | null>;
-  inspector: { isOpen: boolean; toggle(): void };
 }
 
-export function Header({ store, search, inspector }: Props) {
+export function Header({ store, search }: Props) {
   const report = store.doc.value;
   const inputs = report?.inputs.join(", ") ?? "";
   return (
@@ -27,36 +26,46 @@ export function Header({ store, search, inspector }: Props) {
       <h1 data-tip="">{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
-      <CostSwitch store={store} />
       <ProfileButton store={store} />
       <span class="facts mut grow" data-tip="">
         {inputs}
       </span>
-      <span class="row tight">
-        <IconButton
-          name="left"
-          label="Previous selection"
-          keys="Alt+Left"
-          disabled={!store.canGoBack.value}
-          press={() => store.back()}
-        />
-        <IconButton
-          name="right"
-          label="Next selection"
-          keys="Alt+Right"
-          disabled={!store.canGoForward.value}
-          press={() => store.forward()}
-        />
-      </span>
       <SearchBox of={findableIn(store)} field={search} />
-      <IconButton
+    </>
+  );
+}
+
+interface MenuProps {
+  store: Store;
+  inspector: { isOpen: boolean; toggle(): void };
+}
+
+/** The history of selections, the inspector, the page to keep. */
+export function HeaderMenu({ store, inspector }: MenuProps) {
+  return (
+    <>
+      <MenuItem
+        name="left"
+        label="Previous selection"
+        keys="Alt ←"
+        disabled={!store.canGoBack.value}
+        press={() => store.back()}
+      />
+      <MenuItem
+        name="right"
+        label="Next selection"
+        keys="Alt →"
+        disabled={!store.canGoForward.value}
+        press={() => store.forward()}
+      />
+      <MenuItem
         name="panel"
         label={inspector.isOpen ? "Hide the inspector" : "Show the inspector"}
-        keys="I"
+        keys="i"
         isPressed={inspector.isOpen}
         press={inspector.toggle}
       />
-      <ShareButton host={store.host} />
+      <ShareItem host={store.host} />
     </>
   );
 }
@@ -100,7 +109,7 @@ const WORDS = "Save as a page that opens without Jupyter";
 const ASLEEP = "Saving a page needs the session: run the cell again, then report.to_html(PATH)";
 
 /** A page that was saved is the file already, so it has no button. */
-function ShareButton({ host }: { host: Host }) {
+function ShareItem({ host }: { host: Host }) {
   const [state, setState] = useState<"idle" | "busy" | { why: string }>("idle");
   if (host.kind === "page") return null;
   const lost = host.lost.value;
@@ -117,7 +126,7 @@ function ShareButton({ host }: { host: Host }) {
   };
   const why = typeof state === "object" ? state.why : null;
   const asleep = lost ?? (host.kind === "saved" ? ASLEEP : WORDS);
-  const label = state === "busy" ? "Making the page…" : asleep;
+  const label = state === "busy" ? "Making the page…" : WORDS;
   return (
     <>
       {why && (
@@ -125,7 +134,13 @@ function ShareButton({ host }: { host: Host }) {
           {why}
         </span>
       )}
-      <IconButton name="save" label={label} disabled={isAsleep || state === "busy"} press={save} />
+      <MenuItem
+        name="save"
+        label={label}
+        tip={isAsleep ? asleep : undefined}
+        disabled={isAsleep || state === "busy"}
+        press={save}
+      />
     </>
   );
 }

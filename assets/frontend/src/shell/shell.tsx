@@ -4,23 +4,28 @@ import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Action } from "../blocks/action";
 import { BlocksPane } from "../blocks/pane";
-import { Inspector } from "../inspector/inspector";
+import { askedInspector, Inspector } from "../inspector/inspector";
+import { opensInPlace } from "../overview/where";
 import { JobStrip } from "../progress/job";
 import { ProgressStrip, ProgressView } from "../progress/progress";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
 import { Empty, plain, Problem } from "../ui/basics";
-import { type PaneId, TITLES } from "../wire";
+import type { PaneId } from "../wire";
 import { Frame, type FrameRoot, useFrame } from "./frame";
-import { Header } from "./header";
+import { Header, HeaderMenu } from "./header";
 import { isPressable, type KeyWords } from "./keys";
+import {
+  partsOf,
+  pressExpert,
+  questionOf,
+  Questions,
+  questionsOf,
+  showQuestion,
+} from "./questions";
 import { StatusBar } from "./statusbar";
-import type { Tab } from "./tabs";
 
-const INSPECTOR = 276;
-
-/** The strip before there is a document: a compilation that is still going. */
-const COMING: readonly Tab[] = Object.entries(TITLES).map(([id, title]) => ({ id, title }));
+const INSPECTOR = 320;
 
 export function Shell({ store }: { store: Store }) {
   const frame = useFrame();
@@ -32,10 +37,17 @@ export function Shell({ store }: { store: Store }) {
       frame={frame}
       view={store}
       label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
-      tabsLabel="Panes"
-      tabs={tabsOf(store)}
+      tabsLabel="Parts of the answer"
+      tabs={partsOf(store)}
       show={(pane) => store.show(pane as PaneId)}
-      head={<Header store={store} search={search} inspector={inspector} />}
+      questions={{
+        strip: (panel) => <Questions store={store} panel={panel} />,
+        tabs: questionsOf(store),
+        show: (id) => showQuestion(store, id),
+        named: namedBy(store),
+      }}
+      head={<Header store={store} search={search} />}
+      menu={<HeaderMenu store={store} inspector={inspector} />}
       lost={store.host.lost.value}
       job={
         store.doc.value && (
@@ -43,7 +55,7 @@ export function Shell({ store }: { store: Store }) {
         )
       }
       beside={inspector.beside}
-      status={<StatusBar store={store} />}
+      status={(panel) => <StatusBar store={store} panel={panel} />}
       dialogs={<TargetDialog store={store} />}
       keys={REPORT_KEYS}
       press={(event) => pressReport(event, store, actions)}
@@ -55,37 +67,28 @@ export function Shell({ store }: { store: Store }) {
   );
 }
 
-function tabsOf(store: Store): readonly Tab[] {
-  const heads = store.doc.value?.panes;
-  if (!heads) return COMING;
-  const canFill = store.doc.value?.file.can_save; // nothing fills what failed or was only told of
-  return heads.map(({ id, title, count, is_problem, empty }) => ({
-    id,
-    title,
-    count,
-    isProblem: is_problem,
-    ...(empty &&
-      !store.registration(id).isHome && {
-        vacant: empty.title,
-        offer: empty.offer ?? (canFill ? store.registration(id).offer : undefined),
-      }),
-  }));
+/** The end of the id of the tab that names the pane: its own, else that of its question. */
+function namedBy(store: Store): string {
+  const pane = store.pane.value;
+  const question = questionOf(store, pane);
+  return question && partsOf(store).length < 2 ? `q-${question.id}` : pane;
 }
 
 /**
- * The inspector is there unless the reader or the pane wants the room; where there is little, it
- * comes with a selection.
+ * The inspector comes with a selection; in the Overview it opens under the selected line. The reader
+ * may hide it, or show it before anything is selected.
  */
 function useInspector(store: Store, frame: FrameRoot) {
   const [width, setWidth] = useState(INSPECTOR);
-  const [asked, setAsked] = useState<boolean | null>(null);
+  const asked = askedInspector(store);
   const isReady = store.doc.value !== null;
   const isFull = store.registration(store.pane.value).isFull?.(store);
   const isPaired = store.pair.picked.value.length === 2;
-  const isUseless = frame.isScarce && store.selected.value === null;
-  const isOpen = asked ?? (isPaired || frame.room === "wide" || !(isFull || isUseless));
-  const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
-  return { isOpen, toggle: () => setAsked(!isOpen), beside };
+  const hasSubject = store.selected.value !== null && (frame.room === "wide" || !isFull);
+  const isOpen = asked.value ?? (isPaired || hasSubject);
+  const isBeside = isReady && isOpen && !opensInPlace(store);
+  const beside = isBeside ? { width, setWidth, panel: <Inspector store={store} /> } : null;
+  return { isOpen, toggle: () => (asked.value = !isOpen), beside };
 }
 
 function Body({ store }: { store: Store }) {
@@ -151,7 +154,8 @@ class Guarded extends Component<{ store: Store; children: ComponentChildren }, {
 }
 
 const REPORT_KEYS: readonly KeyWords[] = [
-  { keys: ["1", "0"], words: "switch pane; -, =, `, \\ and ; the next five", isRange: true },
+  { keys: ["1", "5"], words: "the five questions", isRange: true },
+  { keys: ["g", "k", "t", "u", "a"], words: "graphs, kernels, compile time, tuning, all tables" },
   { keys: ["/"], words: "find; the name of a pane and Enter: switch to it" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
@@ -203,6 +207,7 @@ function pressReport(event: KeyboardEvent, store: Store, actions: Actions): bool
   else if (event.key === "Escape") clear(store);
   else if (event.key === "Enter" && !isPressable(event.target)) store.openCode();
   else if (store.registration(store.pane.peek()).press?.(event, store)) return true;
+  else if (pressExpert(event, store)) return true;
   else return false;
   return true;
 }

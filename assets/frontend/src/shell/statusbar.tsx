@@ -6,15 +6,17 @@ import { counted } from "../lists";
 import type { StageLines } from "../stagelinks";
 import type { Store } from "../store";
 import { stageName } from "../ui/words";
+import { Experts } from "./questions";
 
-export function StatusBar({ store }: { store: Store }) {
+export function StatusBar({ store, panel }: { store: Store; panel: string }) {
   const id = store.selected.value;
   const graphs = store.links.value?.kernelGraphs ?? new Set<string>();
   const steps = id === null ? [] : chainOf(store.related.value, graphs, store.relatedLines.value);
   return (
     <div class="status">
+      <Experts store={store} panel={panel} />
       <span class="path" role="status" aria-live="polite">
-        {id === null ? "Nothing selected" : <b data-tip="">{store.labelOf(id)}</b>}
+        {id !== null && <b data-tip="">{store.labelOf(id)}</b>}
         {steps.map((step) => (
           <>
             <span class="sep" aria-hidden="true">
@@ -30,12 +32,6 @@ export function StatusBar({ store }: { store: Store }) {
           <kbd>Ctrl</kbd> click a second: why not fused
         </span>
       )}
-      <span class="wide keys" aria-hidden="true">
-        <kbd>Esc</kbd> clear
-      </span>
-      <span class="wide keys" aria-hidden="true">
-        <kbd>Alt</kbd> <kbd>←</kbd> <kbd>→</kbd> history
-      </span>
       <span class="keys" aria-hidden="true">
         <kbd>?</kbd> keys
       </span>

@@ -27,9 +27,11 @@ interface StripProps {
   panel: string;
   /** Of the strip, in pixels. */
   width: number;
+  /** Whether the digits show them. */
+  isKeyed: boolean;
 }
 
-export function Tabs({ label, tabs, pane, show, panel, width }: StripProps) {
+export function Tabs({ label, tabs, pane, show, panel, width, isKeyed }: StripProps) {
   const strip = useRef<HTMLElement>(null);
   const { shown, more } = placed(tabs, pane, width);
   const here = shown.findIndex((tab) => tab.id === pane);
@@ -62,9 +64,9 @@ export function Tabs({ label, tabs, pane, show, panel, width }: StripProps) {
             key={tab.id}
             tab={tab}
             isHere={i === here}
-            isFirstEmpty={tab.vacant !== undefined && shown[i - 1]?.vacant === undefined}
+            isFirstEmpty={tab.vacant !== undefined && i > 0 && shown[i - 1]!.vacant === undefined}
             panel={panel}
-            keys={keyOf(tabs.indexOf(tab) + 1)}
+            keys={isKeyed ? keyOf(tabs.indexOf(tab) + 1) : ""}
             show={show}
           />
         ))}
@@ -74,7 +76,7 @@ export function Tabs({ label, tabs, pane, show, panel, width }: StripProps) {
   );
 }
 
-const LEAST = 1100; // below it there is room for content alone
+const LEAST = 700; // below it there is room for content alone
 
 /** Whether a strip has room for all panes with what the empty ones offer, in pixels. */
 function fits(tabs: readonly Tab[], width: number): boolean {
@@ -149,10 +151,10 @@ function TabButton({ tab, isHere, isFirstEmpty, panel, keys, show }: TabProps) {
   );
 }
 
-/** The empty panes in one entry. */
+/** The empty panes that have no room, in one entry. */
 function More({ tabs, show }: { tabs: readonly Tab[]; show(pane: string): void }) {
   return (
-    <Unfolding class="more-tabs" words={`${tabs.length} empty`}>
+    <Unfolding class="more-tabs" words={`${tabs.length} more`}>
       {tabs.map((tab) => (
         <button
           key={tab.id}

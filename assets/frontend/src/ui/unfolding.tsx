@@ -7,6 +7,8 @@ import { Icon } from "./icons";
 interface UnfoldingProps {
   class: string;
   words: string;
+  /** Its name where its words are a sign. */
+  label?: string;
   children: ComponentChildren;
 }
 
@@ -25,9 +27,15 @@ export function Unfolding(props: UnfoldingProps) {
   };
   return (
     <div ref={root} class={`unfolding ${props.class}`} onKeyDown={press} onFocusOut={leave}>
-      <button type="button" class="vacant" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+      <button
+        type="button"
+        class="vacant"
+        aria-label={props.label}
+        aria-expanded={isOpen}
+        onClick={() => open(!isOpen)}
+      >
         {props.words}
-        <Icon name="down" />
+        {!props.label && <Icon name="down" />}
       </button>
       {isOpen && <div class="unfolded">{props.children}</div>}
     </div>

@@ -254,7 +254,7 @@ def _name_span(span: Span, rows: Mapping[str, Collective], names: Mapping[str, s
     return f"{waits}{row.op}{size}"
 
 
-PANE = Pane("streams", "Streams", document, is_rare=True, after="accesses")
+PANE = Pane("streams", "Streams", document, question="time", is_rare=True, after="accesses")
 CARDS = {
     "collective": [
         Card(

@@ -28,6 +28,7 @@ from workbench.views.kit.blocks import (
 from workbench.views.kit.live_actions import ActionView, ShownAction, choose_opportunity
 from workbench.views.kit.proposed_changes import list_code_lines
 from workbench.views.panes.pane import (
+    Answer,
     Content,
     PageSection,
     Pane,
@@ -40,6 +41,7 @@ from workbench.views.tables.columns import KERNEL, spell_out_columns
 from workbench.views.wire.advice_messages import ProposedChange, TrialQuestion
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.table_messages import INFINITE
+from workbench.worlds.numerics.findings.causes import RANDOM
 from workbench.worlds.numerics.findings.numerics_cures import (
     describe_effect,
     describe_price,
@@ -47,7 +49,7 @@ from workbench.worlds.numerics.findings.numerics_cures import (
     name_change,
     name_option,
 )
-from workbench.worlds.numerics.findings.numerics_record import read_numerics
+from workbench.worlds.numerics.findings.numerics_record import Numerics, read_numerics
 from workbench.worlds.numerics.rows import Deviation, NumericsCure
 from workbench.worlds.numerics.views import messages as wire
 
@@ -128,7 +130,22 @@ def document(report: Report, context: ViewContext) -> Content:
                 none="Every value is bitwise equal to eager's.",
             ),
         ],
+        answer=_answer(numerics),
     )
+
+
+def _answer(numerics: Numerics) -> Answer:
+    """The verdict in three words; what was not compared is never called equal."""
+    if numerics.unlike:
+        return "other shapes than eager", "break"
+    if numerics.first is not None:
+        is_random = numerics.first.cause == RANDOM
+        return ("random: not compared", "plain") if is_random else ("differs from eager", "break")
+    if not numerics.compared:
+        return None
+    if numerics.not_compared:
+        return "agrees where compared", "plain"
+    return "agrees with eager", "captured"
 
 
 def build_section(report: Report, shown: Mapping[str, Any]) -> PageSection | None:
@@ -286,4 +303,6 @@ ACTIONS: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name} with {name_option(arguments[0])}",
     ),
 }
-PANE = Pane("numerics", "Numerics", document, after="artifact", section=build_section)
+PANE = Pane(
+    "numerics", "Numerics", document, question="right", after="artifact", section=build_section
+)

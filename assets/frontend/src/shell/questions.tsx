@@ -1,0 +1,170 @@
+// The five questions with their answers, the panes of the one that is open, and the experts' row.
+
+import type { Store } from "../store";
+import { Icon } from "../ui/icons";
+import { type PaneHead, QUESTIONS, type Question } from "../wire";
+import { enterPane } from "./keeping";
+import type { Tab } from "./tabs";
+
+/** The experts' panes by their keys; those of other packages have none. */
+const EXPERTS: Readonly<Record<string, string>> = {
+  g: "graphs",
+  k: "kernels",
+  t: "timeline",
+  u: "autotune",
+  a: "tables",
+};
+
+/** Before there is a document: the titles alone. */
+const COMING: readonly Question[] = Object.entries(QUESTIONS).map(([id, title]) => ({
+  id,
+  title,
+  answer: "…",
+  tone: "plain",
+  is_answered: false,
+  panes: [],
+}));
+
+export function questionsOf(store: Store): readonly Question[] {
+  return store.doc.value?.questions ?? COMING;
+}
+
+/** The question that a pane belongs to; none for the experts' panes. */
+export function questionOf(store: Store, pane: string): Question | undefined {
+  return questionsOf(store).find(({ panes }) => panes.includes(pane));
+}
+
+/** The panes that no question holds, in the order of their keys. */
+export function expertsOf(store: Store): readonly PaneHead[] {
+  const heads = store.doc.value?.panes ?? [];
+  const keys = Object.values(EXPERTS);
+  const place = ({ id }: PaneHead) => (keys.includes(id) ? keys.indexOf(id) : keys.length);
+  return heads
+    .filter(({ id }) => !questionOf(store, id))
+    .sort((one, other) => place(one) - place(other));
+}
+
+/** The pane of each question that was seen last. */
+function lastPanes(store: Store): Map<string, string> {
+  return store.paneStates.keep("questions", "last", () => new Map());
+}
+
+/** Shows a question in the pane that was seen last, or in its first. */
+export function showQuestion(store: Store, id: string): void {
+  const question = questionsOf(store).find((each) => each.id === id);
+  const last = lastPanes(store).get(id);
+  const pane = last && question?.panes.includes(last) ? last : question?.panes[0];
+  if (pane) store.show(pane);
+}
+
+/** Whether a key opens a pane of experts. */
+export function pressExpert(event: KeyboardEvent, store: Store): boolean {
+  const pane = EXPERTS[event.key];
+  if (!pane || !expertsOf(store).some(({ id }) => id === pane)) return false;
+  store.show(pane);
+  return true;
+}
+
+interface StripProps {
+  store: Store;
+  /** The id of the element that shows the pane. */
+  panel: string;
+}
+
+export function Questions({ store, panel }: StripProps) {
+  const questions = questionsOf(store);
+  const pane = store.pane.value;
+  const open = store.doc.value ? questionOf(store, pane) : questions[0];
+  if (open) lastPanes(store).set(open.id, pane);
+  const move = (event: KeyboardEvent & { currentTarget: HTMLElement }) => {
+    if (event.altKey) return;
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      enterPane(event.currentTarget);
+      return;
+    }
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    const at = open ? questions.indexOf(open) : -1;
+    const next = questions[(at + step + questions.length) % questions.length]!;
+    showQuestion(store, next.id);
+    event.currentTarget
+      .querySelector<HTMLElement>(`#${CSS.escape(`${panel}-q-${next.id}`)}`)
+      ?.focus();
+  };
+  return (
+    <nav class="questions" role="tablist" aria-label="Questions" onKeyDown={move}>
+      {questions.map((question, at) => (
+        <button
+          key={question.id}
+          type="button"
+          role="tab"
+          id={`${panel}-q-${question.id}`}
+          class={question.tone === "break" || question.tone === "fallback" ? question.tone : ""}
+          aria-selected={question === open}
+          aria-controls={panel}
+          tabIndex={question === open || (!open && at === 0) ? 0 : -1}
+          data-panes={question.panes.join(" ")}
+          data-tip={`${question.title} ${question.answer} (${at + 1})`}
+          onClick={() => showQuestion(store, question.id)}
+        >
+          <span>{question.title}</span>
+          <b class={question.is_answered ? "" : "open"}>
+            {question.tone === "break" && <Icon name="break" />}
+            {question.answer}
+          </b>
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+/** The panes of the open question as tabs: those that hold something, then those to fill. */
+export function partsOf(store: Store): readonly Tab[] {
+  const question = questionOf(store, store.pane.value);
+  return (question?.panes ?? []).flatMap((id) => tabOf(store, id));
+}
+
+function tabOf(store: Store, id: string): Tab[] {
+  const head = store.row("panes", id);
+  if (!head) return [];
+  const { title, count, is_problem, empty } = head;
+  const canFill = store.doc.value?.file.can_save; // nothing fills what failed or was only told of
+  const isVacant = empty && !store.registration(id).isHome;
+  const offer = empty?.offer ?? (canFill ? store.registration(id).offer : undefined);
+  return [
+    { id, title, count, isProblem: is_problem, ...(isVacant && { vacant: empty.title, offer }) },
+  ];
+}
+
+export function Experts({ store, panel }: StripProps) {
+  const here = store.pane.value;
+  const keyOf = (pane: string) => Object.keys(EXPERTS).find((key) => EXPERTS[key] === pane);
+  const heads = expertsOf(store);
+  if (!heads.length) return null;
+  return (
+    <nav class="experts" role="tablist" aria-label="Experts">
+      {heads.map(({ id, title, count, empty }) => {
+        const key = keyOf(id);
+        const words = empty?.title ?? title;
+        return (
+          <button
+            key={id}
+            type="button"
+            role="tab"
+            id={`${panel}-${id}`}
+            class={empty ? "vacant" : ""}
+            aria-selected={id === here}
+            aria-controls={panel}
+            data-tip={key ? `${words} (${key})` : words}
+            onClick={() => store.show(id)}
+          >
+            {title}
+            {!!count && <span class="n">{count}</span>}
+          </button>
+        );
+      })}
+    </nav>
+  );
+}
