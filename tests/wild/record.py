@@ -33,7 +33,7 @@ WORDS = {
     "breaks": "with graph breaks",
     "torch": "failing in plain torch too",
     "not compared": "nondeterministic in eager",
-    "not made": "not runnable in eager",
+    "not made": "without a working version",
     "over time": "over the time limit",
     "ours": "failing only with us",
     "failed": "not compiled",
