@@ -18,8 +18,8 @@ REACH_STATE_US = 0.02
 STATES = 20
 CALLS = 2000
 CONDITIONS = (
-    "2 tensors of 4 float32 on the CPU, eager backend. 2,000 calls a round, rounds "
-    "interleaved, warm"
+    "2 tensors of 4 float32 values on the CPU, eager backend. Warm, in interleaved rounds of "
+    "2,000 calls"
 )
 
 

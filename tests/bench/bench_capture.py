@@ -17,8 +17,8 @@ from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 NAME = "compile with full capture / plain torch, 6-layer GPT-2 (CPU s)"
 REACH = 1.10
 CONDITIONS = (
-    "Width 256, length 64, no gradients. CPU seconds of the process. Kernel libraries already "
-    "built, graph caches emptied each time. Plain torch records nothing"
+    "Width 256, length 64, no gradients. CPU seconds of the process. Kernel libraries are "
+    "already built, and graph caches are emptied before each run. Plain torch records nothing"
 )
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 

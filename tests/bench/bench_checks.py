@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from tests.bench.figure import Figure, cpu_seconds
 
 CONDITIONS = (
-    "One call, with the reference computed before. CPU seconds of this process and of the "
-    "warm interpreter, median of five"
+    "One call, with the reference computed beforehand. CPU seconds of this process and the warm "
+    "interpreter, median of five"
 )
 NEEDS_QUIET = False  # CPU seconds of work that never waits: what else runs makes them larger
 LOG_MB = 100.0

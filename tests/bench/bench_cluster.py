@@ -17,7 +17,7 @@ from tests.bench.figure import Figure, child, empty_caches
 TARGET = "h100"
 CONDITIONS = (
     "Two layers, width 4096, intermediate size 14336, 4,096 tokens, bfloat16 on meta, mesh of "
-    "64 × 8. Warm worker, kernels compiled for the first time"
+    "64 × 8. The worker is warm, and kernels are compiled for the first time"
 )
 SECONDS = {
     "tensor parallel, 8 ranks, forward": 8.0,
@@ -29,7 +29,7 @@ MEMORY_GB = 1.5
 VERIFIED = "4 ranks of a tensor parallel block verified, forward and backward (s)"
 VERIFIED_SECONDS = 3.0
 VERIFIED_CONDITIONS = (
-    "One block of width 32, a mesh of 4 ranks, `aot_eager` backend. One process, on the host"
+    "One block of width 32, a mesh of 4 ranks, `aot_eager` backend, in one process on the host"
 )
 
 

@@ -15,8 +15,8 @@ from tests.bench.figure import ROOT, Figure, child
 
 REACH = 1.0
 CONDITIONS = (
-    "Width 256, length 64. From two files to the text, in a fresh process that has imported "
-    "workbench. Files in the page cache"
+    "Width 256, length 64. Timed from two files in the page cache to the text, in a fresh "
+    "process that has imported workbench"
 )
 WAYS = ("static", "dynamic", "train")
 

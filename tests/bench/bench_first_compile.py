@@ -15,11 +15,11 @@ NAME = "first aot_compile, {} kernel{}, empty cache / torch's"
 REACH = {"one": 0.35, "four": 1.0}
 REACH_S = {"one": 3.0, "four": 6.0}
 CONDITIONS = (
-    "{} float32, to the first result. Fresh processes with torch already imported. Empty "
-    "caches, g++ in the page cache, 2 threads"
+    "A {} float32 input, timed until the first result. Each run is a fresh process with torch "
+    "imported, empty caches, g++ in the page cache and 2 threads"
 )
 SIZES = {"one": "64 × 32", "four": "64 × 64"}
-FOUR = ". The header is precompiled from the fourth kernel on"
+FOUR = ". From the fourth kernel on, the header is precompiled"
 """What one kernel does not pay: `compile_cache` postpones torch's precompiled header."""
 
 

@@ -12,7 +12,8 @@ from tests.bench.figure import ROOT, Figure, child
 
 REACH_MS = 1.0
 CONDITIONS = (
-    "Fresh interpreters, median. Bytecode compiled, files in the page cache, torch not imported"
+    "Median over fresh interpreters, with compiled bytecode and the files in the page cache. "
+    "torch is not imported"
 )
 
 

@@ -15,8 +15,8 @@ from tests.bench.figure import Figure, child, peak_bytes
 SIZE = 1 << 30
 NAME = "inspect of a 1 GB package, {place} weights: {what}"
 CONDITIONS = (
-    "1 GiB of zeros with a small library. Fresh processes that have imported workbench, file "
-    "in the page cache. The bulk is not hashed"
+    "1 GiB of zeros with a small library. Each run is a fresh process that has imported "
+    "workbench, with the file in the page cache. The zeros are not hashed"
 )
 SECONDS, MEGABYTES = 0.3, 100
 PLACES = {"beside": "separate", "inside": "embedded"}  # the words of the names

@@ -15,9 +15,9 @@ from tests.bench.view_pages import open_page
 from tests.browser.driving import running_chromium
 
 CONDITIONS = (
-    "bfloat16, one sequence of 2,048 tokens, no weights. Worker that has compiled something "
-    "small, kernels compiled for the first time. Layers compiled once: the layer's `forward` "
-    "is a `nested_compile_region`"
+    "bfloat16, one sequence of 2,048 tokens, no weights. The worker has already compiled a "
+    "small program, and kernels are compiled for the first time. Where layers are compiled "
+    "once, the layer's `forward` is a `nested_compile_region`"
 )
 
 

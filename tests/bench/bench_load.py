@@ -22,15 +22,18 @@ REACH, REACH_S = 0.12, 0.25
 READ_BACK_S = 0.05
 PACKAGE_S = 0.14
 CONDITIONS = (
-    "Width 256, length 64, no gradients, 2 threads. Fresh processes that have torch and the "
-    "model, empty caches, file in the page cache, bytecode compiled. The model has the "
-    "weights, so none are hashed"
+    "Width 256, length 64, no gradients, 2 threads. Each run is a fresh process that already "
+    "has torch and the model, with empty caches, the file in the page cache and compiled "
+    "bytecode. The model has the weights, so none are hashed"
 )
 OTHERS = {
-    "torch": ("torch's loader", "Torch's own `aot_compile` file, which needs two fixes"),
+    "torch": (
+        "torch's loader",
+        "Compared with torch's own `aot_compile` file, which needs two fixes",
+    ),
     "artifacts": (
         "torch.compile with its artifacts",
-        "Torch uses `torch.compiler.load_cache_artifacts`, then `torch.compile`",
+        "Torch calls `torch.compiler.load_cache_artifacts`, then `torch.compile`",
     ),
 }
 """What torch has for the same: the words of the name, and how it is used."""

@@ -13,7 +13,7 @@ NAME = "kernels of an encoder × 6 GPUs, empty Triton cache (s)"
 REACH = 60.0
 CONDITIONS = (
     "Six layers, width 128, warm worker. The model is already captured and compiled for the "
-    "H100. Every kernel is compiled for the other five GPUs"
+    "H100. Every kernel is then compiled for the other five GPUs"
 )
 TARGETS = ("h100", "a100", "l4", "b200", "t4", "mi300x")  # six architectures of two vendors
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from tests.bench.figure import Figure
 
 CONDITIONS = (
-    "GPT-2 of 2 or 8 layers, width 768, vocabulary 5,000, 64 tokens, random weights. Two "
-    "threads, after compiling"
+    "GPT-2 of 2 or 8 layers, width 768, vocabulary 5,000, 64 tokens, random weights. Timed "
+    "after compilation, with two threads"
 )
 _LOOK_S = 0.01
 

@@ -15,7 +15,7 @@ KERNELS = ("add", "softmax", "rms_norm", "rope", "matmul")
 TARGETS = ("h100", "b200", "a100")
 CONDITIONS = (
     f"{', '.join(KERNELS)}, each for {', '.join(TARGETS)}. Warm worker, empty Triton cache. "
-    "From `wb.kernel` to its report with SASS. CPU seconds of the process, the worker and "
+    "Timed from `wb.kernel` to its report with SASS, in CPU seconds of the process, the worker and "
     "NVIDIA's tools together"
 )
 NEEDS_QUIET = False  # CPU seconds: what else runs makes them larger, never smaller

@@ -20,12 +20,12 @@ from tests.bench.figure import ROOT, Figure, child, empty_caches, in_seconds, in
 LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, {} weights"
 LOAD_REACH, LOAD_REACH_S = 0.01, 0.06
 CONDITIONS = (
-    "Width 256, length 64, 2 threads. Fresh processes, empty caches, file in the page cache, "
-    "bytecode compiled"
+    "Width 256, length 64, 2 threads. Each run is a fresh process with empty caches, the file "
+    "in the page cache and compiled bytecode"
 )
 HASHED = {
-    "beside": "Mapped weights, whose hash is compared outside the timed part",
-    "inside": "Weights in the library, hashed in the timed part",
+    "beside": "The weights are mapped, and their hash is compared outside the timed part",
+    "inside": "The weights are in the library and are hashed in the timed part",
 }
 WEIGHTS = ("beside", "inside")
 PLACES = {"beside": "separate", "inside": "embedded"}  # the words of the names
@@ -34,16 +34,18 @@ CHECK = "cost of checks per call of a package, 2 tensors (us)"
 CHECK_REACH_US = 1.5
 CALLS = 2000
 CHECK_CONDITIONS = (
-    "2 tensors of 4 × 8 float32, dynamic batch. 2,000 calls a round, interleaved, warm"
+    "2 float32 tensors of 4 × 8, dynamic batch. Warm, in interleaved rounds of 2,000 calls"
 )
 RUNNERS = "time per call of 2 threads, 2 runners / 1 runner"
 RUNNERS_REACH = 1 / 1.7
-RUNNERS_CONDITIONS = "6-layer GPT-2, one thread per kernel. Warm, 20 calls per thread and round"
+RUNNERS_CONDITIONS = (
+    "6-layer GPT-2, one thread per kernel. Warm, with 20 calls per thread in each round"
+)
 BIG = "load of a package with 1 GB of mapped weights (s)"
 BIG_REACH_S = 0.5
 BIG_CONDITIONS = (
-    "One embedding of 1 GiB next to the library. Fresh processes with torch already imported, "
-    "import of workbench included. File in the page cache"
+    "One embedding of 1 GiB next to the library. Each run is a fresh process with torch "
+    "imported and the file in the page cache. The import of workbench is included"
 )
 BIG_ROWS, BIG_WIDTH = 1 << 20, 256  # float32: 1 GiB
 
@@ -199,7 +201,7 @@ def _big(path: Path, repeats: int) -> Iterator[Figure]:
     loaded, hashed = (statistics.median(run[part] for run in runs) for part in ("load", "hash"))
     beside = BIG_CONDITIONS + ". The hash comparison is not timed"
     yield Figure(BIG, loaded, None, loaded, BIG_REACH_S, "s", note, beside)
-    inside = BIG_CONDITIONS + ". Includes the hash comparison and a first call"
+    inside = BIG_CONDITIONS + ". The hash comparison and a first call are timed, too"
     name = "  with the hash comparison"
     yield Figure(name, hashed, None, hashed, None, "s", note, inside)
 

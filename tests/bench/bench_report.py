@@ -16,8 +16,9 @@ from tests.bench.figure import ROOT, Figure, child
 
 REACH_MB, REACH_S, REACH_EXTRA_MB = 8, 0.5, 200
 CONDITIONS = (
-    "Width 256, length 64, with gradients. Opened in a fresh process, import included, file "
-    "in the page cache. Memory: compilation with a report compared with torch's without"
+    "Width 256, length 64, with gradients. A fresh process opens the report from the page "
+    "cache; the import is included. Memory is compared between a compilation with a report and "
+    "torch's compilation without one"
 )
 MB = 1e6
 

@@ -16,10 +16,10 @@ from tests.bench.bench_load import gpt2
 from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
-    "Light capture, warm graph caches. A call: 64 floats, minima of interleaved rounds. A "
-    "step: two layers of width 512, batch 128, forward, backward and SGD. A live view: its "
-    "document is built and packed on a thread. A compile: a 6-layer GPT-2, or two Linear "
-    "layers for the smallest"
+    "Light capture, warm graph caches. A call takes 64 floats, and minima of interleaved "
+    "rounds are compared. A step is forward, backward and SGD for two layers of width 512 "
+    "with batch 128. For a live view, the document is built and packed on a thread. The "
+    "compiled program is a 6-layer GPT-2, or two Linear layers for the smallest compile"
 )
 CALLS = 4000
 STEPS = 10_000

@@ -21,8 +21,9 @@ from tests import tlparse_counts
 from tests.bench.figure import ROOT, Figure, child, peak_bytes
 
 CONDITIONS = (
-    "Logs of a GPT-2 training step and of recompilations, repeated under other names. Fresh "
-    "processes, import included, file in the page cache. Compared with tlparse"
+    "Logs of a GPT-2 training step and of recompilations, repeated under other names. Each run "
+    "is a fresh process with the file in the page cache, and the import is included. Compared "
+    "with tlparse"
 )
 REACH_S, REACH_MB, SIZE_MB = 3.0, 250, 70
 MB = 1e6

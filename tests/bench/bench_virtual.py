@@ -13,8 +13,8 @@ from tests.bench.figure import Figure, child, empty_caches
 TARGET = "h100"
 REACH_S = {"encoder": 6.0, "small": 1.5}
 CONDITIONS = (
-    "Six layers of width 128, batch 2, length 64 and more. Warm worker, capture included, "
-    "kernels compiled for the first time"
+    "Six layers of width 128, batch 2, length 64 and more. The worker is warm, capture is "
+    "included, and kernels are compiled for the first time"
 )
 NAMES = {
     "encoder": "virtual H100: six-layer encoder, warm worker",

@@ -10,8 +10,8 @@ from tests.bench.figure import Figure
 
 REACH_S = 12.0
 CONDITIONS = (
-    "Batch 2, length 64, width 128. Triton's interpreter on the CPU, warm, eager and the "
-    "comparison included"
+    "Batch 2, length 64, width 128. Triton's interpreter runs on the CPU and is warm. Eager and "
+    "the comparison are included"
 )
 TARGET = "h100"
 

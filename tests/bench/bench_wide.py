@@ -15,11 +15,11 @@ from tests.bench.bench_capture import FOLDER, compile_cpu
 from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
-    "On the host, CPU seconds of the process. Kernels already built, graph caches emptied "
-    "each time. 50 graphs: `torch.compile` in a session that records all of them, over "
-    "`torch.compile` alone. A view: the report's document, packed, and its page for a "
-    "session. The second view of an unopened report is timed. The step has no dropout, whose "
-    "seeds would give each layer its own kernel"
+    "On the host, in CPU seconds of the process. Kernels are already built, and graph caches "
+    "are emptied before each run. For 50 graphs, `torch.compile` in a session that records all "
+    "of them is compared with `torch.compile` alone. A view is the packed document of the "
+    "report, or the page of a session. The second view of an unopened report is timed. The step "
+    "has no dropout, because its seeds would give each layer its own kernel"
 )
 NEEDS_QUIET = False  # CPU seconds, in turn: what else runs makes them larger, never smaller
 REACH, REACH_MB, REACH_VIEW_S = 1.10, 5, 0.3

@@ -137,17 +137,17 @@ def explain_memory(run: Published, told_gib: float) -> str:
     root = 2 * embedding / ranks / _GIB
     ahead = 2 * 2 * (run.parameters - 2 * embedding) / layers / ranks / _GIB
     return (
-        f"memory: FSDP2 reduces on its own stream, whose memory nothing else reuses, which is "
-        f"{gradients:.1f} GiB of gradients. It keeps the gathered embedding ({root:.1f} GiB) and "
-        f"the buffers of two layers ({ahead:.1f} GiB). With these, the total would be "
-        f"{told_gib + gradients + root + ahead:.1f} GiB. The launcher asks for expandable "
-        "segments, which reserve less than modelled"
+        f"memory: FSDP2 reduces {gradients:.1f} GiB of gradients on its own stream, and nothing "
+        "else reuses that stream's memory. FSDP2 also keeps the gathered embedding "
+        f"({root:.1f} GiB) and the buffers of two layers ({ahead:.1f} GiB). With these, the total "
+        f"would be {told_gib + gradients + root + ahead:.1f} GiB. The launcher enables expandable "
+        "segments, which reserve less memory than modelled"
     )
 
 
 _WHY_NO_MEMORY = (
-    "memory: left out. Layers 3 and 4 and layers 2 and 4 extrapolate to totals for 80 layers that "
-    "are too far apart"
+    "memory: left out. For 80 layers, the total extrapolated from depths 3 and 4 is too far from "
+    "the total extrapolated from depths 2 and 4"
 )
 WHY_EAGER = (
     "tokens: eager kernels are not modelled; memory: counted peak live bytes, compared with "

@@ -74,9 +74,10 @@ def make_table(rows: Sequence[Row]) -> str:
     offs = [abs(row["off"]) for row in whole]
     held = [row["holds"] for row in whole if row["holds"] is not None]
     lines = [
-        f"{len(whole)} of {len(rows)} programs are captured whole and call the same libraries on "
-        f"this machine. Their median error is {statistics.median(offs):.0%} (target: at most "
-        f"{REACH:.0%}). The interval holds in {sum(held)} of {len(held)}.",
+        f"{len(whole)} of {len(rows)} programs have no calls of unknown time, and call the same "
+        f"libraries here as in the measured run. Their median error is "
+        f"{statistics.median(offs):.0%} (target: at most {REACH:.0%}). The interval "
+        f"holds in {sum(held)} of {len(held)}.",
         "",
         "| program | kernels | measured | forecast | error | interval holds | unknown |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -95,8 +96,9 @@ def make_table(rows: Sequence[Row]) -> str:
 def _explain(row: Row) -> str:
     """What keeps a program from being compared."""
     if not row["is_same"]:
-        return "this torch calls other libraries than the measured one"
-    return f"{row['unknown']} library calls" if row["unknown"] else ""
+        return "this torch calls different libraries than the measured run"
+    number = row["unknown"]
+    return f"{number} library call{'s' * (number != 1)}" if number else ""
 
 
 def on_page(text: str) -> str:

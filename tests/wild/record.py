@@ -33,7 +33,7 @@ WORDS = {
     "breaks": "with graph breaks",
     "torch": "failing in plain torch too",
     "not compared": "nondeterministic in eager",
-    "not made": "not made",
+    "not made": "without a working version",
     "over time": "over the time limit",
     "ours": "failing only with us",
     "failed": "not compiled",
@@ -111,7 +111,7 @@ def sentence(table: Mapping[str, Any]) -> str:
     """What the page says about the table, with every verdict that is in it."""
     return (
         f"transformers {table['transformers']} has {table['asked']['inference']} kinds of causal "
-        f"language models, which one recipe makes tiny. On torch {table['torch']}, "
+        f"language models. One recipe builds a tiny version of each. On torch {table['torch']}, "
         f"{right(table, 'inference')} of {table['asked']['inference']} compile, load in a fresh "
         f"process and agree with eager{rest(table, 'inference')}. With gradients, "
         f"{right(table, 'gradients')} of {table['asked']['gradients']} do"
