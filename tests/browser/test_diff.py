@@ -112,7 +112,7 @@ def test_a_notebook_shows_the_live_view_only(open_notebook: Callable[..., Notebo
     notebook.run(1)
     notebook.ended(1)
     views = notebook.cell(1).locator(".wb.diff:visible")
-    views.first.get_by_text("matched kernels are not the same").wait_for()
+    views.first.get_by_text("matched kernels differ").wait_for()
     assert views.count() == 1
     open_pane(views.first, "Kernels")
     views.first.get_by_text("const int64_t ks0").first.wait_for()

@@ -33,7 +33,7 @@ def test_names_expressions_and_files_are_compared(
     run: Run, shell: InteractiveShell, capsys: pytest.CaptureFixture[str], other: str
 ) -> None:
     run(f"%aot_diff static {other} -o result")
-    assert "3 of 5 matched kernels are not the same" in capsys.readouterr().out
+    assert "3 of 5 matched kernels differ" in capsys.readouterr().out
     assert shell.user_ns["result"].names == ("static", other.strip("'"))
     assert shell.user_ns["_"] is shell.user_ns["result"]
 

@@ -98,7 +98,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
     >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
     >>> difference = wb.diff(compiled, flexible)
     >>> print(difference.sentences[1])
-    The one matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
+    The one matched kernel, k0 (add_mul_relu), differs: sizes became arguments and ...
     """
     from workbench.analysis.diff.report_comparison import compare
     from workbench.artifacts.records.report_in import name_compilations, report_of

@@ -56,7 +56,7 @@ def test_only_what_is_no_measurement_makes_two_compilations_differ() -> None:
 
 def test_sentences_begin_with_what_was_asked_for() -> None:
     first, second, *_ = diff("h100", "apart").sentences
-    assert first == "The requests differ: options: max_fusion_size – → 1."
+    assert first == "The requests differ: max_fusion_size – → 1."
     assert second.startswith("9 kernels instead of 5: k0 (native_layer_norm) became k0, k1 and k2")
     assert "exceeds max fusion" in second
 

@@ -36,8 +36,8 @@ def clamped_higher(x: torch.Tensor) -> torch.Tensor:
     ("before", "after", "named"),
     [
         (twice, thrice, ["mul: … * 2 → … * 3"]),
-        (twice, halved, ["new: half (to float16) and float (to float32)"]),
-        (halved, twice, ["gone: half (to float16) and float (to float32)"]),
+        (twice, halved, ["New: half (to float16) and float (to float32)"]),
+        (halved, twice, ["were removed: half (to float16) and float (to float32)"]),
         (
             clamped,
             clamped_higher,

@@ -102,7 +102,8 @@ def test_without_a_storage_the_peak_is_lower_by_at_most_its_bytes(step: Memory) 
 def test_the_sentence_names_the_line_whose_tensors_are_most_of_it(step: Memory) -> None:
     """One tensor of many says little of a line that made most of the peak."""
     usage = wb.memory(Report.load(RECORDS / "training.wbr"))
-    assert "3.79 kB of that is 8 tensors of line 20 (saved for backward, " in usage.sentence
+    assert "part of that is 8 tensors of line 20 (saved for backward, " in usage.sentence
+    assert "), with 3.79 kB." in usage.sentence
     assert usage.at_peak()["record_training.py:20"] == 3792
 
 

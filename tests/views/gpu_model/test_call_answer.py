@@ -17,8 +17,9 @@ TOLD = Forecast("h100", ROWS, 130.0, 110.0, 160.0, 103.5)
 
 def test_the_sentence_has_the_interval_the_kernels_and_their_bound() -> None:
     assert TOLD.sentence == (
-        "130 µs (110 µs to 160 µs) a call on h100, modelled: 2 kernels of 100 µs ± 19 %, at least "
-        "60.0 µs by the roofline; launch overhead 30.0 µs. As one CUDA graph: 104 µs."
+        "A call takes 130 µs (110 µs to 160 µs) on h100, modelled. Its 2 kernels take "
+        "100 µs ± 19 %, at least 60.0 µs by the roofline. Launch overhead adds 30.0 µs. As one "
+        "CUDA graph, it takes 104 µs."
     )
 
 
@@ -26,14 +27,14 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
     unknown = tuple(replace(row, error=None) for row in ROWS)
     told = replace(TOLD, rows=unknown, most_us=None, least_us=60.0, call_us=100.0)
     assert told.sentence == (
-        "100 µs (at least 60.0 µs, error not measured) a call on h100, modelled: 2 kernels of "
-        "100 µs, at least 60.0 µs by the roofline."
+        "A call takes 100 µs (at least 60.0 µs, error not measured) on h100, modelled. Its 2 "
+        "kernels take 100 µs, at least 60.0 µs by the roofline."
     )
 
 
 def test_a_lower_end_that_is_the_figure_itself_is_not_said_twice() -> None:
     told = replace(TOLD, most_us=None, least_us=130.0)
-    assert told.sentence.startswith("130 µs (error not measured) a call on h100")
+    assert told.sentence.startswith("A call takes 130 µs (error not measured) on h100")
 
 
 def test_the_page_names_each_unit_once_and_writes_nothing_as_0(

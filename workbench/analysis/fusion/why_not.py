@@ -272,8 +272,8 @@ class Apart:
         middle = self.kernel_of((first,))
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
-            f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
-            f"{words[2]} needs its result: a kernel cannot wait for another one while it runs."
+            f"{words[1]} must run between them: it reads {through.rpartition(':')[2]} from "
+            f"{words[0]}, and {words[2]} needs its result."
         )
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")

@@ -146,7 +146,8 @@ class KernelCheck(Presented):
         for case in self.cases:
             for reason in () if case.by else case.not_judged:
                 lost.setdefault(reason, []).append(case.case)
-        return [f"Not checked: {reason}." for reason in lost]
+        split = (reason.partition(": ") for reason in lost)
+        return [f"Not checked: {what}{f' ({why})' if why else ''}." for what, _, why in split]
 
 
 def place_of(row: KernelFinding) -> str:

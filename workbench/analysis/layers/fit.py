@@ -360,10 +360,10 @@ class Fit(LiveOnly, Presented):
     def sentence(self) -> str:
         """Whether it fits, its peak, and the largest part of it."""
         verdict = "fits into" if self.fits else "does not fit into"
-        call = f"a training step with {self.optimizer}" if self.is_training else "a call"
+        call = f"A training step with {self.optimizer}" if self.is_training else "A call"
         largest = ", ".join(f"{number_text(r.bytes, 'bytes')} {r.part}" for r in self.parts[:3])
         return (
-            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}: {call} of "
+            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}. {call} of "
             f"{list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
             f"{number_text(self.capacity, 'bytes')} ({largest}).{self._tell_call()}"
         )

@@ -248,9 +248,9 @@ class Memory(Presented):
         above = whole.bytes - whole.base_bytes
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
-            f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak, "
-            f"{number_text(above, 'bytes')} of it above weights and inputs, "
-            f"at {whole.kernel or whole.name or 'its start'}"
+            f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak "
+            f"(at {whole.kernel or whole.name or 'its start'}), "
+            f"{number_text(above, 'bytes')} of it above weights and inputs"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
         eager = "" if self.eager is None else _eager_words(self.eager, whole)
@@ -259,17 +259,17 @@ class Memory(Presented):
             return f"{words}.{eager}"
         largest = max(ours, key=lambda row: row.bytes)
         if line := _name_line(ours, more_than=1.5 * largest.bytes):
-            return f"{words}; {line}.{eager}"
+            return f"{words}. {line}.{eager}"
         place = f" of line {largest.line}" if largest.line else ""
         lowered = whole.bytes - (largest.peak_without or whole.bytes)
         more = (
-            f"; without it the peak would be {number_text(lowered, 'bytes')} lower"
+            f" Without it, the peak would be {number_text(lowered, 'bytes')} lower."
             if lowered
             else ""
         )
         return (
-            f"{words}; {number_text(largest.bytes, 'bytes')} of that is {largest.value}{place} "
-            f"({largest.kind}){more}.{eager}"
+            f"{words}. The largest part of that is {largest.value}{place} ({largest.kind}), with "
+            f"{number_text(largest.bytes, 'bytes')}.{more}{eager}"
         )
 
     @property
@@ -367,7 +367,7 @@ def _name_line(rows: Iterable[Allocation], more_than: float) -> str:
         return ""
     kinds = dict.fromkeys(row.kind for row in sorted(most, key=lambda row: -row.bytes))
     what = f"{len(most)} tensors of line {most[0].line} ({', '.join(kinds)})"
-    return f"{number_text(size, 'bytes')} of that is {what}"
+    return f"The largest part of that is {what}, with {number_text(size, 'bytes')}"
 
 
 def _key(row: Allocation, by: By) -> str:

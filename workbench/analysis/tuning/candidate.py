@@ -224,12 +224,12 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
         head = "Not modelled: ordered by spills, occupancy and registers alone."
         return " ".join([head, *parts])
     times = second.ranked_us / first.ranked_us
+    verdict = f"Too close to call ({times:.2f}×). " if times < ALIKE else ""
+    how = "" if verdict else f" ({times:.2f}×)"
     head = (
-        f"Modelled, not measured: {first.name} takes {format_us(first.model_us)}, {second.name} "
-        f"{format_us(second.model_us)} ({times:.2f}×)"
+        f"{verdict}{first.name} takes {format_us(first.model_us)} and {second.name} takes "
+        f"{format_us(second.model_us)}{how}. Both times are modelled, not measured"
     )
-    if times < ALIKE:
-        head += "; too close to call"
     limits = {candidate.because for candidate in (first, second) if candidate.because}
     if len(limits) == 1:
         parts.append(f"Both are limited by {limits.pop()}.")

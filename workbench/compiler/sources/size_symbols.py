@@ -19,7 +19,7 @@ SYMBOL_RECORDS = ("create_symbol", "create_unbacked_symbol", "symbolic_shape_spe
 _UNNAMED = re.compile(r"[us]\d+")  # of which torch's trace does not say where it came from
 BRANCH = (
     "the line branches on tensor values, which do not exist at capture",
-    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs); branches on "
+    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs). Branches on "
     "sizes, dtypes or Python values can stay",
 )
 """Reason and cure of an `if` on data."""

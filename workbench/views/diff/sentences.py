@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -133,6 +134,14 @@ def difference_text(change: Change) -> str:
     return f"{words} ({delta})" if delta else words
 
 
+def _tensor_text(change: Change) -> str:
+    """The same; of two tensors that differ only in their shapes, the device is left out."""
+    a, b = (_TENSOR.fullmatch(value_text(change, value)) for value in (change.a, change.b))
+    if a is None or b is None or (a["type"], a["device"]) != (b["type"], b["device"]):
+        return difference_text(change)
+    return f"{a['type']} {a['shape']} → {b['shape']}"
+
+
 def describe_side(report: Report) -> str:
     """What a compilation is, in short."""
     request = report.request
@@ -147,6 +156,8 @@ def joined(words: list[str], limit: int = 3) -> str:
     return join_words(words)
 
 
+_TENSOR = re.compile(r"(?P<type>(?:\w+: )?\w+) (?P<shape>\[[^\]]*\])(?P<device> on [\w:]+)?")
+_COMPILE_ID = re.compile(r"^\d+/\d+: ")
 _NOT_INTERLEAVED = "not measured interleaved: no verdict"
 _SHOWN = 3
 _LETTERS = 100
@@ -213,7 +224,7 @@ def _asked(diff: Diff) -> Iterator[Sentence]:
         for c in _of(diff, "request")
         if c.item not in ("name", "notes", "fusion", "again", *logged)
     ]
-    words = [f"{c.item} {_short(difference_text(c))}" for c in own]
+    words = [f"{c.item.removeprefix('options: ')} {_short(_tensor_text(c))}" for c in own]
     if words:
         yield Sentence(f"The requests differ: {joined(words, 4)}.", "request")
 
@@ -227,8 +238,8 @@ def _kernels(diff: Diff) -> Iterator[Sentence]:
     if len(regrouped) > _SHOWN:
         more = len(regrouped) - _SHOWN
         words.append(f"{more} more {'was' if more == 1 else 'were'} split or merged")
-    words += [f"only in b: {joined(fresh)}"] if fresh else []
-    words += [f"only in a: {joined(gone)}"] if gone else []
+    words += [f"only b has {joined(fresh)}"] if fresh else []
+    words += [f"only a has {joined(gone)}"] if gone else []
     if count_a != count_b or words:
         counts = f"{plural(count_b, 'kernel')} instead of {count_a}"
         head = counts if count_a != count_b else f"{plural(count_b, 'kernel')} in both"
@@ -272,19 +283,14 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
         for word, count in reasons.most_common(_SHOWN)
     ]
     lines = sum(match.lines or 0 for match in changed)
-    why += [f"{plural(lines, 'line')} of source differ{'s' * (lines == 1)}"] if lines else []
-    are = "is" if len(changed) == 1 else "are"
-    head = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
-    if len(changed) == pairs:
-        head = (
-            f"None of the {pairs} matched kernels are"
-            if pairs > 1
-            else "The one matched kernel is not"
-        )
-    yield Sentence(
-        f"{head} the same: {names}{': ' if why else ''}{'; '.join(why)}.",
-        "kernels",
-    )
+    why += [f"{plural(lines, 'line')} of source changed"] if lines else []
+    if pairs == 1:
+        head = f"The one matched kernel, {names}, differs"
+    else:
+        count = f"All {pairs}" if len(changed) == pairs else f"{len(changed)} of {pairs}"
+        verb = "differs" if len(changed) == 1 else "differ"
+        head = f"{count} matched kernels {verb}, {names}"
+    yield Sentence(f"{head}{': ' if why else ''}{join_words(why)}.", "kernels")
 
 
 def _traffic(diff: Diff) -> Iterator[Sentence]:
@@ -312,10 +318,9 @@ def _breaks(diff: Diff) -> Iterator[Sentence]:
             yield Sentence(f"{what}: {places}.", "breaks")
     fresh = [row for row in _of(diff, "recompiles") if row.change == "added"]
     if fresh:
-        yield Sentence(
-            f"{len(fresh)} more recompilation{'s' * (len(fresh) > 1)}: {_short(str(fresh[0].b))}.",
-            "recompiles",
-        )
+        why = _short(_COMPILE_ID.sub("", str(fresh[0].b)))
+        what = f"{len(fresh)} more recompilation{'s' * (len(fresh) > 1)}"
+        yield Sentence(f"{what}: {why}.", "recompiles")
 
 
 def _nodes(diff: Diff) -> Iterator[Sentence]:
@@ -329,34 +334,42 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
             or (c.id_a is None and (c.id_b or "").partition(":")[0] in ids_b)
         ]
         counts = Counter(row.change for row in rows)
-        words = [f"{counts[name]} {label}" for name, label in _NODES.items() if counts[name]]
+        words = [
+            f"{counts[name]} {label.format(be='was' if counts[name] == 1 else 'were')}"
+            for name, label in _NODES.items()
+            if counts[name]
+        ]
         if words:
             total = sum(graph.node_count for graph in diff.a.graphs if graph.id in ids)
-            named = "; ".join(_named_nodes(rows))
-            only, _, rest = named.partition(": ")
-            if only in ("gone", "new") and len(words) == 1:  # the count says which
-                such = f": {rest}"
+            head = f"In the {stage} graph ({plural(total, 'node')} in a), {joined(words, 9)}"
+            named = ". ".join(_named_nodes(rows))
+            only, _, others = named.partition(": ")
+            if only in ("Gone", "New") and len(words) == 1:  # the count says which
+                such = f": {others}"
             else:
-                such = f", such as {named}" if named else ""
-            yield Sentence(
-                f"The {stage} graph, {plural(total, 'node')} in a: {joined(words, 9)}{such}.",
-                "nodes",
-            )
+                examples = ", ".join(_example_nodes(rows))
+                such = f", for example {examples}" if examples else ""
+                such += f". {named}" if named else ""
+            yield Sentence(f"{head}{such}.", "nodes")
 
 
-def _named_nodes(rows: list[Change]) -> Iterator[str]:
-    """What changed in a few nodes of each kind: constants, sizes and types, what came or went."""
+def _example_nodes(rows: list[Change]) -> Iterator[str]:
+    """What changed in a few nodes: constants, sizes and types."""
     for row in [row for row in rows if row.change == "arguments"][:_SHOWN]:
         yield f"{row.item}: {_call(row.a)} → {_call(row.b)}"
     example = next((r for r in rows if r.change in ("symbolic", "fixed", "changed")), None)
     if example is not None:
-        yield f"{example.item}: {difference_text(example)}"
+        yield f"{example.item}: {_tensor_text(example)}"
+
+
+def _named_nodes(rows: list[Change]) -> Iterator[str]:
+    """The operators that were added and removed, or that changed places."""
     fresh = [_operator(row, row.b) for row in rows if row.change == "added"]
     gone = [_operator(row, row.a) for row in rows if row.change == "removed"]
     if fresh and Counter(fresh) == Counter(gone):
-        yield f"in another order: {joined(fresh, _SHOWN)}"
+        yield f"In another order: {joined(fresh, _SHOWN)}"
         return
-    for names, word in ((fresh, "new"), (gone, "gone")):
+    for names, word in ((fresh, "New"), (gone, "Gone")):
         if names:
             yield f"{word}: {joined(names, _SHOWN)}"
 
@@ -393,11 +406,11 @@ _CONVERSIONS = {
 _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
-    "changed": "with another shape, layout, dtype or device",
-    "arguments": "written differently",
-    "inputs": "with other inputs",
-    "removed": "gone",
-    "added": "new",
+    "changed": "got another shape, layout, dtype or device",
+    "arguments": "{be} written differently",
+    "inputs": "got other inputs",
+    "removed": "{be} removed",
+    "added": "{be} added",
 }
 
 
@@ -415,7 +428,7 @@ def _guards(diff: Diff) -> Iterator[Sentence]:
     )
     only = {"added": shown.b, "removed": shown.a}.get(shown.change)
     what = f"{shown.item} {_short(difference_text(shown) if only is None else str(only))}"
-    yield Sentence(f"Guards: {joined(words, 9)}, such as {what}.", "guards")
+    yield Sentence(f"Guards: {joined(words, 9)}, for example {what}.", "guards")
 
 
 _GUARDS = {

@@ -133,19 +133,21 @@ def _tell(forecast: Forecast) -> str:
         least = "" if is_least else f"at least {format_us(forecast.least_us)}, "
         between = f"{least}{_NOT_MEASURED}"
     how = " with CUDA graphs" if forecast.is_graphed else ""
-    kernels = f"{plural(len(forecast.rows), 'kernel')} of {format_us(forecast.kernels_us)}"
+    takes = "takes" if len(forecast.rows) == 1 else "take"
+    kernels = f"{plural(len(forecast.rows), 'kernel')} {takes} {format_us(forecast.kernels_us)}"
     error = "" if forecast.error is None else f" ± {format_percent(forecast.error)}"
     text = (
-        f"{format_us(forecast.call_us)} ({between}) a call{how} on {forecast.target}, modelled: "
-        f"{kernels}{error}, at least {format_us(forecast.bound_us)} by the roofline"
+        f"A call{how} takes {format_us(forecast.call_us)} ({between}) on {forecast.target}, "
+        f"modelled. Its {kernels}{error}, at least {format_us(forecast.bound_us)} by the roofline."
     )
     if forecast.waits.us:
-        text += f"; exposed communication {format_us(forecast.waits.us)}"
+        text += f" Exposed communication adds {format_us(forecast.waits.us)}."
     launches_us = forecast.call_us - forecast.kernels_us - forecast.waits.us
     if launches_us > 0:
-        text += f"; launch overhead {format_us(launches_us)}"
+        text += f" Launch overhead adds {format_us(launches_us)}."
     is_better = not forecast.is_graphed and forecast.graph_us < forecast.call_us
-    return text + (f". As one CUDA graph: {format_us(forecast.graph_us)}." if is_better else ".")
+    graph = f" As one CUDA graph, it takes {format_us(forecast.graph_us)}."
+    return f"{text}{graph if is_better else ''}"
 
 
 def format_forecast(told: Forecast) -> str:

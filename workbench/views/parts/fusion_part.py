@@ -27,7 +27,7 @@ _MOST = 3000
 """Pairs that a part holds; the frame `not_fused` has all of them."""
 _NAMED = 5  # operators of a kernel that its sentence names
 _IN_PAIR = 2
-_TAKES = re.compile(r"takes \S+ from (.+?), and")
+_TAKES = re.compile(r"reads \S+ from (.+?), and")
 _BETWEEN = "another operation runs in between"
 _SILENT = "no reason given"
 _NOT_COMMON = "no element in common"
@@ -223,7 +223,7 @@ def _put_plainly(why: WhyNot, reason: str) -> str:
     """The sentence without names of buffers; what stands between is named behind the reason."""
     behind = "" if reason == _BETWEEN else f": {reason}"
     sentence = why.sentence.replace(f": {why.reason}", behind, 1)
-    return _TAKES.sub(r"needs what \1 makes, and", sentence)
+    return _TAKES.sub(r"needs the result of \1, and", sentence)
 
 
 def _explain_loops(kernels: tuple[str | None, str | None], reason: str) -> str | None:

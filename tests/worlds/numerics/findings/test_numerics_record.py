@@ -35,7 +35,7 @@ def test_each_question_has_an_answer_in_the_record() -> None:
     assert matter.startswith("No: the error is 0.43 eps, and one ULP of input noise causes ")
     assert where.startswith("k0, value sum_1 (tests/records/record_numerics.py:18). 4 other values")
     assert why.startswith("Casts elided by fusion: 4 values never rounded (mul, sin, add,")
-    assert cure.startswith("`emulate_precision_casts=True`: 3 differing values instead of 5; ")
+    assert cure.startswith("`emulate_precision_casts=True`: 3 differing values instead of 5. ")
     assert cost.startswith("A call takes ")
     assert "1 kernel, as before (counted)" in cost
     assert cost.endswith("as before (modelled).")

@@ -158,7 +158,7 @@ def test_a_stream_that_waits_for_what_is_not_in_the_profile(tmp_path: Path) -> N
     p = wb.read_profile(trace.write(tmp_path / "trace.json"))
     (gap,) = p.tables["gaps"]
     assert (gap.cause, "stream waited for another stream" in gap.why) == ("another stream", True)
-    assert "idle 400 ms for an unknown reason" in p.sentence
+    assert "idle for 400 ms for an unknown reason" in p.sentence
 
 
 def test_work_that_was_launched_before_the_profile_fills_a_gap(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_trace_of_the_cpu_shows_its_operators(read: Read) -> None:
     assert (p.total_us, p.busy_us, rows["aten::addmm"].module) == (15.0, 15.0, "Linear")
     assert rows["aten::addmm"].does == "product"
     assert "CPU operators" in p.sentence
-    assert "matmuls 15.0 µs" in p.sentence
+    assert "Matmuls take 15.0 µs" in p.sentence
     assert "ProfilerActivity.CUDA" in p.notes[0]
 
 

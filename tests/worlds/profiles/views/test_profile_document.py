@@ -152,7 +152,7 @@ def test_what_belongs_together_is_tied_each_way() -> None:
 def test_the_sentence_says_time_device_busy_and_what_took_longest() -> None:
     profile = make_profile(kernels=[PRODUCT, COPY], gaps=[Gap(duration_us=70.0, cause="launch")])
     text = "".join(piece["text"] for piece in document(profile)["answer"]["sentence"])
-    assert text == "200 µs on H100 SXM5 80 GB: 65 % busy; matmuls 120 µs."
+    assert text == "200 µs on H100 SXM5 80 GB: 65 % busy. Matmuls take 120 µs."
 
 
 def test_every_row_of_a_table_has_its_card_and_an_empty_table_its_reason() -> None:

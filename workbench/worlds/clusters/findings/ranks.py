@@ -238,9 +238,10 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
         has = _agree("has", same)
         return f"{who} (b) {has} the shards of rank {first} (a), but different code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
-    if shards[1:]:
-        words += f", and {plural(len(shards) - 1, 'more shard')} with another size"
-    return f"{words}; {count}." if count else f"{words}."
+    others = [f"{plural(len(shards) - 1, 'more shard')} of another size"] if shards[1:] else []
+    others += [count] if count else []
+    it_has = "It has" if len(same) == 1 else "They have"
+    return f"{words}. {it_has} {join_words(others)}." if others else f"{words}."
 
 
 def _agree(verb: str, ranks: tuple[int, ...]) -> str:

@@ -152,35 +152,37 @@ def describe_effect(cure: NumericsCure) -> str:
     parts = [left]
     if cure.differ is not None and cure.differ_after is not None:
         before, after = (number_text(x, "percent") for x in (cure.differ, cure.differ_after))
-        parts.append(f"{after} of the output elements differ from eager instead of {before}")
+        parts.append(
+            f"In the outputs, {after} of the elements differ from eager instead of {before}"
+        )
     if cure.own_off is not None and cure.own_off_after is not None:
         before, after = format_off(cure.own_off), format_off(cure.own_off_after)
-        parts.append(f"error against float64 {after} instead of {before}")
-    return f"{'; '.join(parts)}."
+        parts.append(f"The error against float64 is {after} instead of {before}")
+    return f"{'. '.join(parts)}."
 
 
 def describe_price(cure: NumericsCure) -> str:
     """What an option costs a call: time, kernels, bytes, each with where it is from."""
-    parts = ["Call time not measured"]
+    head = "The call was not timed"
     if cure.bound_us is not None and cure.bound_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.bound_us, cure.bound_us_after)
         )
-        parts = [f"A call takes at least {after} on the GPU, {before} before (modelled)"]
+        head = f"A call takes at least {after} on the GPU instead of {before} (modelled)"
     if cure.time_us is not None and cure.time_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.time_us, cure.time_us_after)
         )
         verdict = "measured interleaved" if cure.is_sure else "interleaved, too noisy to say"
-        parts = [f"A call takes {after}, {before} before ({verdict})"]
+        head = f"A call takes {after} instead of {before} ({verdict})"
     count, kernels = cure.kernels, plural(cure.kernels_after, "kernel")
-    same = "as before" if count == cure.kernels_after else f"{count} before"
-    parts.append(f"{kernels}, {same} (counted)")
+    same = ", as before" if count == cure.kernels_after else f" instead of {count}"
+    work = f"It runs {kernels}{same} (counted)"
     if cure.bytes is not None and cure.bytes_after is not None:
         before, after = (number_text(x, "bytes") for x in (cure.bytes, cure.bytes_after))
-        same = "as before" if cure.bytes == cure.bytes_after else f"{before} before"
-        parts.append(f"{after}, {same} (modelled)")
-    return f"{'; '.join(parts)}."
+        same = ", as before" if cure.bytes == cure.bytes_after else f" instead of {before}"
+        work += f" and moves {after}{same} (modelled)"
+    return f"{head}. {work}."
 
 
 def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> str:

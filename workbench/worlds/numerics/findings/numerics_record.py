@@ -280,7 +280,8 @@ class ProgramsApart(Presented):
         share = number_text(row.differ, "percent")
         verdict = (
             f"They first differ at {place}{who * bool(row.kernel)}: {share} of the elements, by at "
-            f"most {plural(row.max_ulp, 'ULP')}.{why} {differ} of {len(every)} differ ({counted})."
+            f"most {plural(row.max_ulp, 'ULP')}.{why} In all, {differ} of {len(every)} differ "
+            f"({counted})."
         )
         return " ".join((*self.unlike, verdict, *self.notes))
 

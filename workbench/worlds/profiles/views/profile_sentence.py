@@ -73,7 +73,7 @@ def make_sentence(
         return
     if header.on_cpu:
         yield _figure(_us(profile.busy_us))
-        yield say(" of CPU operators: this profile has no GPU work")
+        yield say(" of CPU operators; this profile has no GPU work")
     else:
         yield _figure(_us(profile.total_us))
         yield say(f" on {_name_device(profile)}: ")
@@ -81,21 +81,23 @@ def make_sentence(
         yield say(" busy")
     times = _sum_by_kind(kernels)
     kind = max(times, key=times.__getitem__)
-    yield say(f"; {_KINDS.get(kind, kind)} {_us(times[kind])}")
+    name = _KINDS.get(kind, kind)
+    takes = "take" if name.endswith("s") else "takes"
+    yield say(f". {name[:1].upper()}{name[1:]} {takes} {_us(times[kind])}")
     reached = _reach(kernels, kind)
     if reached is not None:
         yield say(f" at {say_part(reached)} of their bound")
     unexplained = _sum_unexplained(profile)
     if unexplained > _MUCH_IDLE * profile.total_us:
-        yield say("; idle ")
+        yield say(". The device is idle for ")
         yield _figure(_us(unexplained))
         yield say(" for an unknown reason")
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
-        yield say(f"; torch.compile could fuse {_us(best.of_us)} of kernels")
+        yield say(f". torch.compile could fuse {_us(best.of_us)} of kernels")
     elif best is not None:
         yield say(
-            f"; suggested: {best.title[:1].lower()}{best.title[1:]} ({_us(best.of_us)} affected)"
+            f". Suggested: {best.title[:1].lower()}{best.title[1:]} ({_us(best.of_us)} affected)"
         )
     yield say(".")
 

@@ -73,8 +73,8 @@ class Advice:
     function's arguments. `is_expected`: whether there is nothing to change. `shown` is the file as
     it is told apart from others of its name. `unknown` is said behind the place where no line is
     known to change the value. `trial` says that the cure was not tried, empty where it was or where
-    there is nothing to try. `patches` are ways to write the cure, which can be
-    tried where the program runs.
+    there is nothing to try. `detail` is said behind the place, in sentences of its own. `patches`
+    are ways to write the cure, which can be tried where the program runs.
     """
 
     kind: str
@@ -90,6 +90,7 @@ class Advice:
     shown: str = ""
     unknown: str = ""
     trial: str = ""
+    detail: str = ""
     patches: tuple[RecompilePatch, ...] = ()
 
     @property
@@ -99,7 +100,8 @@ class Advice:
             return self.text
         at = f"{self.shown}:{self.line}" if self.shown else place(self.file, self.line)
         where = f" ({at})" if self.file else ""
-        more = (f" {part[0].upper()}{part[1:]}." for part in (self.cure, self.trial) if part)
+        parts = (self.detail, self.cure, self.trial)
+        more = (f" {part[0].upper()}{part[1:]}." for part in parts if part)
         return f"{self.text}{where}{self.unknown}.{''.join(more)}"
 
 
@@ -339,8 +341,8 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         is_whole = not given_up.intersection(row.compile_ids)
         cut = "has a graph break" if is_whole else "is not compiled: it breaks"
         parted = describe_harm(row) if is_whole else ""
-        kind = f"{row.kind}; {parted}" if parted else row.kind
-        text = f"{row.function} {cut}{at}{spent}: {kind}"
+        text = f"{row.function} {cut}{at}{spent}"
+        harm = f"{row.kind}. {parted[0].upper()}{parted[1:]}" if parted else row.kind
         steps = tuple(dict.fromkeys(own))
         todo = advise_on_break(row, compiles, reports, compiled)
         has_own_graph = find_step(row) in compiled
@@ -355,6 +357,7 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
             todo,
             is_expected=parted.startswith("harmless") or has_own_graph,
             trial="" if has_own_graph else UNTRIED,
+            detail=harm,
         )
 
 

@@ -98,7 +98,7 @@ def describe_harm(row: ProgramBreak) -> str:
         return ""
     if not row.ops_before or not row.ops_after:
         side = "after" if row.ops_before else "before"
-        return f"harmless, no operator comes {side} it"
+        return f"harmless: no operator comes {side} it"
     before, after = plural(row.ops_before, "operator"), row.ops_after
     return f"{before} before it cannot fuse with {after} after it"
 
