@@ -236,10 +236,10 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
             else "kernels and graphs match, generated lines differ."
         )
         has = _agree("has", same)
-        return f"{who} (b) {has} the shards of rank {first} (a), but different code: {words}"
+        return f"{who} (b) {has} the same shards as rank {first} (a), but different code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
     if shards[1:]:
-        words += f", and {plural(len(shards) - 1, 'more shard')} with another size"
+        words += f", and {plural(len(shards) - 1, 'more shard')} of a different size"
     return f"{words}; {count}." if count else f"{words}."
 
 
