@@ -166,7 +166,7 @@ def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
     lines = _shown(cure.code)
     if _UNBACKED.partition("{")[0] in lines:
         what = "does not help" if verdict == "no help" else "does not compile here"
-        return Fix(f"the sizes 0 and 1 get their own variant: mark_unbacked {what}")
+        return Fix(f"the sizes 0 and 1 get their own variants: mark_unbacked {what}")
     why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
     return Fix(f"each gets its own variant: {lines} was tried on copies, but {why}")
 
@@ -319,7 +319,7 @@ def _marked(
     )
     mark = _UNBACKED if is_unbacked else _MARK
     code = tuple(dict.fromkeys(mark.format(tensor, dim) for tensor, dim, _ in sizes))
-    each = "mark every size that changes, before each call"
+    each = "before each call, mark every size that changes"
     if is_unbacked:
         return (
             f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
@@ -440,10 +440,9 @@ def _of_attribute(source: str, results: Mapping[str, Trial]) -> Fix:
         if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
             return Fix(f"{_NEEDED}, or count outside the compiled function")
     return Fix(
-        f"if the code only computes with {source}, make it a tensor where it is set, "
-        f"`{source} = torch.tensor(…)`, in a module a buffer, "
-        f"`{holder}.register_buffer({name!r}, torch.tensor(…))`; "
-        "if a loop or a size needs it, each number gets its own variant"
+        f"if the code only computes with {source}, make it a tensor where it is set, `{source} = "
+        f"torch.tensor(…)` (in a module, register a buffer: `{holder}.register_buffer({name!r}, "
+        "torch.tensor(…))`); if a loop or a size needs it, each number gets its own variant"
     )
 
 
@@ -481,7 +480,7 @@ def _keep_written(
         return Fix(f"the code writes to {shown}, and a copy would lose these writes: {at_source}")
     if any(each is None for each in known):
         shown = " and ".join(f"`{name}`" for name in names)
-        only = f", only if the call does not write to {shown}, which is unknown"
+        only = f", but only if the call does not write to {shown}, which is unknown"
         return Fix(f"{cure.text}{only}")
     return cure
 
@@ -619,8 +618,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
 def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.guard.startswith("Cache line invalidated"):
         return Fix(
-            "expected: torch drops a variant with the object that it was compiled for, so keep "
-            "that object alive as long as the function",
+            "expected: torch drops a variant when the object that it was compiled for is freed, so "
+            "keep that object alive as long as the function",
             (),
             True,
         )

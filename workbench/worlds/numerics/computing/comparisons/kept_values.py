@@ -209,7 +209,7 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
             own, others = (", ".join([*call.inputs][:3]) for call in (one, other))
             raise UsageError(
                 f"{one.name} ({own}) and {other.name} ({others}) have no common input name: give "
-                "arguments and modules the same names, which match the values."
+                "arguments and modules the same names, because values are matched by name."
             )
         raise UsageError(
             f"{one.name} and {other.name} have different inputs or weights ({wrong[0]}): call "
@@ -280,7 +280,7 @@ def _explain(value: KeptValue, other: KeptValue) -> str:
     more, less = sorted((value, other), key=lambda one: len(one.low), reverse=True)
     if len(more.low) > len(less.low):
         where = "the first" if more is value else "the second"
-        return f"{where} elides casts that the other makes: {describe_elided(more.low)}"
+        return f"{where} elides casts that the other performs: {describe_elided(more.low)}"
     if value.is_library != other.is_library:
         return "a library call in one, a generated kernel in the other"
     if value.code == other.code and not value.is_library:
