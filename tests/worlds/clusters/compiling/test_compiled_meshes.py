@@ -238,7 +238,7 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
     assert done.why.startswith("no largest batch, since only plain tensor inputs")
     assert done.error is None  # 8 nodes: the links were held against times of at most 4
     words = " ".join(found.sentences)
-    assert "The error of a step is unknown on dp 64" in words
+    assert "The error of the step time is unknown on dp 64" in words
     assert "dp 4: not compiled: build raised" in words
     assert "dp 64" in found.to_html()
     assert list(found.frame().mesh) == ["dp 4", "dp 64"]

@@ -98,7 +98,7 @@ def test_ranks_may_have_graphs_of_their_own() -> None:
 
     found = verified(build, reference=programs.two(hidden=30))
     assert found.ok, found.sentence  # of 30 rows the last rank has 6, the others 8
-    assert "The graphs differ from rank 0's on rank 3." in found.notes
+    assert "The graphs of rank 3 differ from those of rank 0." in found.notes
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,9 @@ def test_ranks_do_not_share_a_model() -> None:
         (Counted(), "Counted"),
         (torch.nn.Linear(32, 32), r"(weight|bias|Linear)"),
     ):
-        words = f"build gives rank 1 the same model, or the same {name}, .*Create a new model"
+        words = (
+            f"build returned the same model, or the same {name}, for rank 1, .*Create a new model"
+        )
         with pytest.raises(wb.UsageError, match=words):
             verified(lambda mesh, shared=shared: shared, backend=off_by_a_percent, grad=False)
         assert all(one.dtype == torch.float32 for one in shared.state_dict().values())

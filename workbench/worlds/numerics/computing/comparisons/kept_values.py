@@ -280,7 +280,7 @@ def _explain(value: KeptValue, other: KeptValue) -> str:
     more, less = sorted((value, other), key=lambda one: len(one.low), reverse=True)
     if len(more.low) > len(less.low):
         where = "the first" if more is value else "the second"
-        return f"{where} elides casts that the other performs: {describe_elided(more.low)}"
+        return f"{where} elides casts that the other makes: {describe_elided(more.low)}"
     if value.is_library != other.is_library:
         return "a library call in one, a generated kernel in the other"
     if value.code == other.code and not value.is_library:
