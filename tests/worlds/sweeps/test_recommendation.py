@@ -315,7 +315,8 @@ def test_a_model_is_said_to_be_one() -> None:
     later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
     assert later.sentence == (
         "XBLOCK=64 comes first: 12.5 µs a call, runner-up XBLOCK=128 25.0 µs (modelled). Nothing "
-        "was run: time the configurations. 128 instead of 64 as XBLOCK: 2.00 × the modelled time."
+        "was run: time the configurations. With 128 instead of 64 as XBLOCK: 2.00 × the "
+        "modelled time."
     )
 
 

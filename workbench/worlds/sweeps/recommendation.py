@@ -203,7 +203,7 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
         if objective in TIMED:
             what = "the modelled time"
         ratio = number_text(effect.ratio, "ratio")
-        return f"{effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
+        return f"With {effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
     match effect.verdict:
         case "identical":
             return f"{_AXIS} made no difference: the generated code is identical."

@@ -114,7 +114,7 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     has_own = tp.has_comm_hook(ddp)
     if has_own or ddp.mixed_precision is not None:
         how = "a custom communication hook" if has_own else "mixed precision"
-        note = f"DistributedDataParallel has {how}, so its collectives are unknown."
+        note = f"DistributedDataParallel uses {how}, so its collectives are unknown."
         return _tell(request, request.target, note, forward, ())
     all_learned = {
         name: each

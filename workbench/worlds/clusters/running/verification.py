@@ -124,8 +124,8 @@ def _check_ranks(name: str, cluster: Mapping[str, Any], ranks: int) -> None:
     if ranks > MOST_RANKS or world > MOST_RANKS:
         raise UsageError(
             f"All {max(world, ranks)} ranks would run in this process, but at most {MOST_RANKS} "
-            f"can. The graphs have the sizes of a cluster of {world}: compile the program on a "
-            "small mesh, such as `wb.virtual_cluster({'dp': 2, 'tp': 2})`, and verify that."
+            f"can. The graphs are sized for a cluster of {world}: compile the program on a small "
+            "mesh, such as `wb.virtual_cluster({'dp': 2, 'tp': 2})`, and verify that."
         )
     if ranks != world:
         raise UsageError(

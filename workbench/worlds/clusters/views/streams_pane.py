@@ -96,7 +96,7 @@ def _explain_no_streams(rows: Sequence[Collective]) -> str:
 def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     """How far the model was off where it was held against measurements, and where it was not."""
     nodes = max(row.group_nodes or 1 for row in rows)
-    own = f"collectives from {LEAST_CHECKED} on ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
+    own = f"collectives of at least {LEAST_CHECKED} ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
     if nodes > MOST_CHECKED_NODES:
         own = f"collectives over more than {MOST_CHECKED_NODES} nodes without a measured error"
     error = streams.kernels_error

@@ -249,7 +249,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
         return Fix(
             "use one static cache length for all calls: "
             "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), sized "
-            "for the longest call; call reset() before each"
+            "for the longest call; call reset() before each call"
         )
     if fixed_by == "dynamic=False":
         return Fix("compile it without dynamic=False, or pad inputs to a few fixed sizes")
@@ -319,7 +319,7 @@ def _marked(
     )
     mark = _UNBACKED if is_unbacked else _MARK
     code = tuple(dict.fromkeys(mark.format(tensor, dim) for tensor, dim, _ in sizes))
-    each = "before each call, mark every size that changes"
+    each = "mark every changing size before each call"
     if is_unbacked:
         return (
             f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
@@ -370,7 +370,7 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
     return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}. This was not tried")
 
 
-_ANY_VALUE = "compile with dynamic=True, which fits any value from the start"
+_ANY_VALUE = "compile with dynamic=True, which accepts any value from the first call on"
 _NEEDED = (
     "the code needs the number as a constant (a loop over it), so each number gets its own "
     "variant: use few of them"
@@ -503,7 +503,7 @@ def _of_aliasing(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
     cure = Fix(f"pass distinct tensors: {_shown(code)}", code)
-    apart = "calls that pass one tensor for both get their own variant"
+    apart = "calls that pass the same tensor for both get their own variant"
     # whichever of both is written to, the other has to show it
     return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
@@ -546,8 +546,7 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
         )
     if source.endswith("dispatch key set"):
         return Fix(
-            "expected: a different device or layout, or a transform such as vmap gets its own "
-            "variant",
+            "expected: a different device, layout or transform (such as vmap) gets its own variant",
             (),
             True,
         )
