@@ -160,7 +160,7 @@ def test_an_average_of_integers_is_not_tried() -> None:
         return lambda x: programs.added((x > 0).long(), mesh)
 
     found = verified(build, reference=lambda x: (x > 0).long() * 3, grad=False)
-    assert "between them is wrong. Tried: 1 of 1 changes" in found.cause
+    assert "between collectives is wrong. Tried: 1 of 1 changes" in found.cause
 
 
 def test_the_one_rank_that_is_off_is_named() -> None:
@@ -229,7 +229,7 @@ def test_a_difference_is_not_settled_by_another_model() -> None:
     found = verified(build, backend=off_by_a_percent, grad=False)
     assert found.verdict == "failed"
     assert (
-        "a second call of build gives other values or the same model"
+        "a second call of build returns different values or the same model"
         in found.frame("ranks").reason[0]
     )
 
@@ -287,7 +287,7 @@ def test_another_program_than_the_compiled_is_refused() -> None:
             programs.by_hand(programs.added)(mesh), (programs.inputs(),), backend=EAGER, grad=False
         )
     other = programs.by_hand(programs.left_out)
-    with pytest.raises(wb.UsageError, match="build makes a different program from the compiled"):
+    with pytest.raises(wb.UsageError, match="build makes a program that differs from the compiled"):
         wb.verify(compiled, (programs.inputs(),), ranks=4, build=other)
     wide = programs.inputs().double()
     with pytest.raises(wb.UsageError, match=r"double|different program"):
@@ -313,7 +313,7 @@ def relu_and_inputs(mesh: Any) -> Any:
     [
         (raises, "cannot run on rank 2 .*KeyError: 'weight'.*rank=2"),
         (number, "On rank 0: build.mesh. returned int: return the model or function"),
-        (relu_and_inputs, "On rank 0: Both build and the call of verify give inputs"),
+        (relu_and_inputs, "On rank 0: Both build and the verify call pass inputs"),
     ],
 )
 def test_a_build_that_is_none_is_said(build: Callable[..., Any], words: str) -> None:

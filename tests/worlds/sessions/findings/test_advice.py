@@ -117,7 +117,7 @@ def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:
     made = session()
     tables = {**made.tables, "compiles": Table.of(Compile)}
     (found,) = (one for one in advice(Session(made.header, tables, {})) if one.kind == "recompile")
-    assert "was 6, not 4. Mark every size" in found.sentence
+    assert "was 6, not 4. Mark every changing size" in found.sentence
 
 
 def test_what_is_compiled_again_and_again_is_not_expected_and_stands_by_its_cost() -> None:
