@@ -148,7 +148,7 @@ def test_what_stopped_them_is_not_said_of_those_waited_for_where_that_is_not_kno
         record(">", "<"), {"est_us": None, "exposed_us": None, "moves": ("sink: 0, x",)}
     )
     said = read_first(document(made), "streams")
-    assert "moved 0 of 1. Limits: 1 × x." in said
+    assert "moved 0 of 1 collective. Limits: 1 × x." in said
 
 
 def test_async_tp_moves_nothing() -> None:
