@@ -284,7 +284,7 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
     assert found.settings == {"mode": "max-autotune"}
     first, second, third = found.sentence.split(". ")
     assert first == "Use mode=max-autotune: 2.50 × (2.49 to 2.51) as fast as eager"
-    assert second.startswith("mode=default, the runner-up, against it: 2.00 × slower (")
+    assert second.startswith("The runner-up mode=default, compared with it: 2.00 × slower (")
     assert third.startswith(
         "mode mattered: in the clearest case, default instead of max-autotune is 2.00 × slower ("
     )
@@ -315,7 +315,8 @@ def test_a_model_is_said_to_be_one() -> None:
     later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
     assert later.sentence == (
         "XBLOCK=64 comes first: 12.5 µs a call, runner-up XBLOCK=128 25.0 µs (modelled). Nothing "
-        "was run: time them. 128 instead of 64 as XBLOCK: 2.00 × the modelled time."
+        "was run: time the configurations. With 128 instead of 64 as XBLOCK: 2.00 × the "
+        "modelled time."
     )
 
 

@@ -36,35 +36,35 @@ def virtual_cluster(
     """Run as one rank of a cluster of any size, in this process and without a network.
 
     Inside the block, parallelize a model with the given mesh as on a real cluster. `aot_compile`
-    then compiles the code of this rank: collectives, shards and the kernels between them. The
-    process group is torch's fake one, which sends nothing. Results of a call inside the block
-    therefore do not belong to any real rank, and `verify` says so. A real process group needs no
-    block, for example one rank started by torchrun: `aot_compile` finds it.
+    then compiles the code of this rank: collectives, shards and the kernels between them. The block
+    uses torch's fake process group, which sends nothing. Values computed inside the block are
+    therefore not those of a real rank, and `verify` reports this. With a real process group, for
+    example under torchrun, omit the block: `aot_compile` finds the group.
 
     Parameters
     ----------
     mesh
-        The dimensions of the mesh, each with its number of GPUs: `{"dp": 64, "tp": 8}` is 512.
+        The dimensions of the mesh, each with its number of GPUs: `{"dp": 64, "tp": 8}` is 512 GPUs.
         Ranks are numbered along the last dimension first, as in `init_device_mesh`.
     rank
         The rank of this process.
     gpus_per_node
         Number of GPUs that are linked directly, not through the network.
     nvlink_gb_s, nic_gb_s
-        Bandwidth in GB/s of one GPU within its node, and to other nodes. Inductor orders
-        collectives by these estimates. Default: torch's table for the GPU.
+        Bandwidth of one GPU in GB/s, within its node and to other nodes. Inductor uses them to
+        order collectives. Default: torch's table for the GPU.
 
     Returns
     -------
     DeviceMesh
-        The value of `with`: torch's mesh, on the CPU. Build models on meta, which takes no memory,
-        or on the CPU.
+        The value of `with`: torch's mesh, on the CPU. Build models on the meta device, which takes
+        no memory, or on the CPU.
 
     Raises
     ------
     UsageError
         A size, the rank or a rate is invalid, a process group already exists, or this build of
-        torch lacks `torch.distributed`. The block removes its process group afterwards, also after
+        torch lacks `torch.distributed`. The block destroys its process group at the end, even after
         an error.
 
     Examples
@@ -105,36 +105,37 @@ def ranks(
     """Compile several ranks of a cluster, and report where they differ or deadlock.
 
     `build` runs once for each rank, inside a virtual cluster as that rank. Nothing is sent or
-    computed. Each rank is compiled separately: no two are assumed to run the same code. The result
-    has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
-    "collectives"), and `.diff()` between two of them. `.hangs` lists deadlocks, `.reports` has a
-    report for each rank, and `.errors` the ranks that could not be built or compiled. Bytes are
-    per rank.
+    computed. Each rank is compiled separately, and no two ranks are assumed to run the same code.
+    The result has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
+    "collectives"), and `.diff()` between two ranks. `.hangs` lists deadlocks. `.reports` has a
+    report for each rank, and `.errors` lists the ranks that could not be built or compiled. Bytes
+    are per rank.
 
     Parameters
     ----------
     build
-        A function of the mesh that makes the model for the current rank. It returns the model and
-        the tuple of its example inputs: `return model, (x,)`. A model on meta takes no memory.
+        A function that takes the mesh and builds the model for the current rank. It returns the
+        model and the tuple of its example inputs: `return model, (x,)`. A model on the meta device
+        takes no memory.
     mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     ranks
-        The ranks to compile. None compiles all ranks of a cluster of up to 8. In a larger one, it
-        compiles the first rank, the last along each dimension, and the first of each set of uneven
-        shards, for at most 8 sets. Shard sizes are read from DTensor parameters and inputs. If the
-        code branches on its rank (pipeline stages), list those ranks.
+        The ranks to compile. None compiles every rank of a cluster of up to 8 GPUs. In a larger
+        cluster, it compiles the first rank, the last rank along each dimension, and the first rank
+        of each set of uneven shards, for at most 8 sets. Shard sizes are read from DTensor
+        parameters and inputs. If the code branches on its rank (pipeline stages), list those ranks.
     target, mode, options, grad
         As in `aot_compile`.
     progress
-        Called with each rank and its phases, and the seconds since the start. By default a progress
-        line is shown in terminals and interactive notebooks.
+        Called for each phase of each rank, with its name and the seconds since the start. By
+        default a progress line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
         A size, a rank or a rate is invalid, `build` does not return a model and its inputs, or a
-        process group already exists. Or no rank could be built and compiled. No process group is
-        left behind.
+        process group already exists. Also raised if no rank could be built and compiled. No process
+        group is left behind.
 
     Examples
     --------
@@ -164,25 +165,25 @@ def ranks(
 def overlap_estimator(gpu: str) -> Any:
     """Return a runtime estimator for torch's collective passes, based on this cluster's links.
 
-    torch's own formulas rate an H100 at 0.5 TFLOPS, even on the real cluster. They also assume the
-    fewest nodes that a group of its size can span. Pass this as Inductor's option
+    torch's own formulas rate an H100 at 0.5 TFLOPS, even on the real cluster. They also assume that
+    a group spans as few nodes as its size allows. Pass this as Inductor's option
     `aten_distributed_optimizations.custom_runtime_estimation`, here and on the real cluster.
 
     Parameters
     ----------
     gpu
-        A name of `targets()`.
+        A GPU name from `targets()`.
 
     Returns
     -------
     Any
-        A function that returns the time of a node in ms. It knows the process groups that exist
-        now.
+        A function that returns the time of a node in ms. It covers the process groups that exist
+        when you call `overlap_estimator`.
 
     Raises
     ------
     UsageError
-        There is no process group, the GPU is unknown, or its links are.
+        There is no process group, or the GPU or its links are unknown.
 
     Examples
     --------
@@ -224,52 +225,56 @@ def scaling(
 ) -> Scaling:
     """Estimate step time, exposed communication and peak memory per rank for several device meshes.
 
-    The first rank of each mesh is compiled, and nothing runs. Times are modelled, kernel by kernel;
-    memory is counted from the programs. The result has `.rows` and `.frame()` with a row for each
-    mesh, `.sentences`, `.plot()`, and `.reports` in the order of the meshes. `.missing` lists what
-    no figure includes. If `build` or the compilation fails on a mesh, its row has the reason.
+    The first rank of each mesh is compiled, and nothing runs. Times are modelled for each kernel;
+    memory is counted from the compiled programs. The result has `.rows` and `.frame()` with a row
+    for each mesh, `.sentences`, `.plot()`, and `.reports` in the order of the meshes. `.missing`
+    lists what the figures do not include. If `build` or the compilation fails on a mesh, its row
+    has the reason.
 
     Parameters
     ----------
     build
-        As in `ranks`: a function of the mesh that makes the model for the current rank. It returns
-        the model and the tuple of its example inputs. For training, the model returns its loss.
+        As in `ranks`: a function that takes the mesh and builds the model for the current rank. It
+        returns the model and the tuple of its example inputs. For training, the model returns its
+        loss.
     meshes
         As in `virtual_cluster`, each of at most 4,096 GPUs.
     target
-        A GPU of `targets()` with known links.
+        A GPU from `targets()` with known links.
     layers
         The depths to compile, such as `(2, 4)`, for a model with a list of identical layers (one
-        class, parameters of the same sizes). Figures are extrapolated linearly to all layers, as if
-        each further layer had the same time, exposed communication and memory. If two depths hold
-        different temporaries, memory is left out. A third depth shows how far memory is from
-        linear. None compiles the whole model, however long that takes.
+        class, parameters of the same sizes). Figures are extrapolated linearly to all layers,
+        assuming that each further layer adds the same time, exposed communication and memory. If
+        the two depths have different temporaries, memory is omitted. A third depth shows how far
+        memory is from linear. None compiles the whole model, however long that takes.
     optimizer, moments
-        Optimizer state in addition to the step's program, as in `fits`. It is counted if the step
-        has a backward pass.
+        The optimizer state to add to the memory of the step, as in `fits`. It is counted only if
+        the step has a backward pass.
     largest_batch
-        Also compile everything with twice the batch; memory is extrapolated linearly from both.
+        Also compile everything with twice the batch, and extrapolate memory linearly from the two
+        batches.
     gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     mode, options, grad
         As in `aot_compile`.
     executor
-        Where programs are compiled, each in its own process: any concurrent.futures.Executor, such
-        as Dask's `client.get_executor()`. By default they are compiled here, one after the other.
-        The table is the same either way.
+        The executor that compiles each program in its own process: any concurrent.futures.Executor,
+        such as Dask's `client.get_executor()`. By default, programs are compiled here, one after
+        the other. The resulting table is the same either way.
     progress
-        Called with each mesh and its phases, and the seconds since the start. By default a progress
-        line is shown in terminals and interactive notebooks. With an executor, it receives the
-        number of finished meshes.
+        Called for each phase of each mesh, with its name and the seconds since the start. By
+        default a progress line is shown in terminals and interactive notebooks. With an executor,
+        it receives the number of finished meshes.
 
     Raises
     ------
     UsageError
         No mesh was given, a mesh is too large or given twice, the depths or the optimizer are
-        invalid, or the target's links are unknown. Or `build` cannot be sent to the workers of an
-        executor, or no mesh could be compiled. No process group is left behind.
+        invalid, or the target's links are unknown. Also raised if `build` cannot be sent to the
+        workers of an executor, or if no mesh could be compiled. No process group is left behind.
     KeyboardInterrupt
-        On an interrupt; its attribute `scaling` has the table of the finished meshes.
+        The call was interrupted. The exception's attribute `scaling` has the table of the finished
+        meshes.
 
     Examples
     --------

@@ -37,11 +37,13 @@ class RankRow:
         meaning="Peak live bytes, weights and inputs included.",
     )
     kernels: int | None = number("Kernels", meaning="Number of kernels and library calls.")
-    collectives: int | None = number("Collectives", meaning="Number of collectives that it joins.")
+    collectives: int | None = number(
+        "Collectives", meaning="Number of collectives that the rank takes part in."
+    )
     message_bytes: int | None = number(
         "Messages",
         "B",
-        "All of its collectives, as NCCL counts bytes",
+        "Bytes of all its collectives, as NCCL counts them",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
     )
     error: str = ""  # why it has no program
@@ -66,14 +68,14 @@ class ScalingRow:
         "us",
         "Forward and backward pass, until the last collective ends; modelled",
         source="model",
-        meaning="µs of a step, until its last kernel and collective end.",
+        meaning="Time of a step in µs, until its last kernel and collective end.",
     )
     exposed_us: float | None = number(
         "Exposed",
         "us",
         "Communication that kernels do not overlap; modelled",
         source="model",
-        meaning="Modelled µs that the kernels stall on collectives.",
+        meaning="Modelled time in µs that kernels stall on collectives.",
     )
     exposed_least_us: float | None = number(
         "Exposed at least",
@@ -96,14 +98,14 @@ class ScalingRow:
         "us",
         "Kernels without collectives; modelled",
         source="model",
-        meaning="Modelled µs of the kernels alone.",
+        meaning="Modelled time of the kernels in µs, without collectives.",
     )
     error: float | None = number(
         "± of it",
         "share",
-        "Step error: the largest among its kernels and its collectives",
+        "Step error: the largest error among its kernels and collectives",
         source="model",
-        meaning="Relative error of a step: the largest among its kinds of kernels and its "
+        meaning="Relative error of a step: the largest error among its kinds of kernels and its "
         "collectives.",
     )
     parameter_bytes: int | None = number(
@@ -121,7 +123,7 @@ class ScalingRow:
     reserved_bytes: int | None = number(
         "Reserved",
         "B",
-        "Modelled for torch's allocator, with the optimizer's state",
+        "Bytes that torch's allocator reserves, with the optimizer's state; modelled",
         source="model",
         meaning="Bytes that torch's caching allocator reserves, with the optimizer's state; "
         "modelled for its default options and one stream.",

@@ -81,8 +81,16 @@ class ClustersWorld(World):
         return (
             Frame("scaling.frame()", "A row for each mesh of `wb.scaling`.", ScalingRow),
             Frame("ranks.frame()", "A row for each rank that `wb.ranks` compiled.", RankRow),
-            Frame('ranks.frame("shards")', "The shards of each rank, after the `rank`.", Shard),
-            Frame('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
+            Frame(
+                'ranks.frame("shards")',
+                "The shards of each rank; the column `rank` comes first.",
+                Shard,
+            ),
+            Frame(
+                'ranks.frame("order")',
+                "The collectives of the compiled ranks, group by group.",
+                CollectiveOrder,
+            ),
         )
 
 

@@ -15,10 +15,10 @@ __all__ = ["expect"]
 
 @checked
 def expect(x: Any, **limits: Any) -> Expectation:
-    """Check a compilation against limits; raises one error that lists all violations.
+    """Check a compilation against limits, and raise one error that lists all violations.
 
     `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts. `peak_bytes` is counted
-    as in `memory`; `compile_s` is measured. A number is a maximum; a string has a comparison, such
+    as in `memory`; `compile_s` is measured. A number is a maximum; a string is a comparison, such
     as `">= 1"` or `"<= 1.5 GB"`. The result has a method for each limit, to check them one by one.
     In tests, use the pytest marker and fixture `compiles`.
 
@@ -26,7 +26,7 @@ def expect(x: Any, **limits: Any) -> Expectation:
     ----------
     x
         The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, a session,
-        or the path of a saved one.
+        or the path of one of these saved to a file.
 
     Raises
     ------

@@ -144,7 +144,7 @@ class Expectation:
         if read_quantity(self.record, "graphs").value or isinstance(self.record, Report):
             return self
         raise ExpectationError(
-            "Nothing was compiled, so limits are meaningless. If it was compiled before, call "
+            "Nothing was compiled, so no limit can be checked. If it was compiled before, call "
             "torch.compiler.reset() first."
         )
 

@@ -162,7 +162,9 @@ class _Contract:
         from workbench.errors import ExpectationError, UsageError
 
         if not records:
-            pytest.fail("The fixture compiles was not called: compiles(compiled).", pytrace=False)
+            pytest.fail(
+                "The fixture compiles was not called: call compiles(compiled).", pytrace=False
+            )
         wrong = []
         for number, record in enumerate(records):
             try:

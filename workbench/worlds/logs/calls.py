@@ -21,13 +21,13 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompiles,
     kernels, phases, cache hits and misses, failures. Its capabilities list what a log does not
-    contain. For several logs, it holds everything, with compile ids and threads named after the
-    log. `.logs` has the report of each log, such as `.logs["rank 0"]`, ready for `diff`.
+    contain. For several logs, it combines all of them, and compile ids and threads include the name
+    of their log. `.logs` has the report of each log, such as `.logs["rank 0"]`, ready for `diff`.
     `.session()` lists compiles, recompiles and skipped functions, as `wb.session` records them.
 
-    Unknown kinds of records are in `.extra["unknown_records"]`. The notes of the request count
-    skipped parts of a damaged log. Texts are checked against the digests in their records; timers
-    and other small records are not. Torch is not imported.
+    Unknown kinds of records are in `.extra["unknown_records"]`. If a log is damaged, the notes of
+    the request count the skipped parts. Texts are checked against the digests in their records;
+    timers and other small records are not checked. Torch is not imported.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ def read_tritonparse(path: str | PathLike[str]) -> Report:
     registers and spills. `frame("launches")` has grids and arguments with their counts;
     `frame("autotune")` has the timings of Triton's autotuner.
 
-    Logs of several processes are read as one. A configuration that several of them compiled appears
-    once. The notes of the request list skipped parts of a damaged log; the capabilities list what
-    such a log does not contain. Neither torch nor Triton is imported, and nothing from the log is
-    executed.
+    Logs of several processes are read as one. A configuration that several processes compiled
+    appears once. If a log is damaged, the notes of the request list the skipped parts. The
+    capabilities list what such a log does not contain. Neither torch nor Triton is imported, and
+    nothing from the log is executed.
 
     Parameters
     ----------

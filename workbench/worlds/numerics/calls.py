@@ -83,35 +83,35 @@ def numerics(
     """Find where compiled code differs numerically from eager, why, and whether it matters.
 
     Every decomposed operator, every pass and every kernel is computed from its own inputs in three
-    ways: as eager rounds it, in float64, and with 16-bit types held in float32. Errors inherited
+    ways: as eager rounds it, in float64, and with 16-bit types kept in float32. Errors inherited
     from earlier parts are therefore excluded, and float64 decides which side is more accurate. The
-    result has `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`; the
-    report of `x` keeps it. Inputs and state are restored afterwards.
+    result has `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`, and is
+    added to the report of `x`. Inputs and state are restored afterwards.
 
     Parameters
     ----------
     x
         The result of `aot_compile`. For a training step, the backward pass is checked too, with
-        randomly weighted outputs: each operator's gradient against autograd's. For a virtual GPU,
-        Triton's interpreter runs every Triton kernel on the CPU; calls to GPU libraries are not
-        checked. For a loaded file or a package, the outputs are compared. Its kernels are compared
-        if compiling the reference here gives the code in the file.
+        randomly weighted outputs: each operator's gradient is compared with autograd's. For a
+        virtual GPU, Triton's interpreter runs every Triton kernel on the CPU; calls to GPU
+        libraries are not checked. For a loaded file or a package, the outputs are compared. Kernels
+        are compared only if compiling the reference here produces the same code as in the file.
     args, kwargs
         The inputs of the call, with real values. Default: the inputs of the compilation.
     against
-        Another program of the same call instead of eager: compiled in another mode, or for
-        training. Or a file from `.save_values(path)`, also from a different release of torch. The
+        A program to compare with instead of eager: the same call compiled in another mode or for
+        training, or a file from `.save_values(path)`, also from a different release of torch. The
         result then has the first bitwise difference: `.sentence`, `.first`, `.frame()`.
     reference
-        The compiled function or module, if a file names none that can be imported.
+        The function or module that was compiled, if the file names none that can be imported.
     references
         References for your Triton kernels and operators, by name or by the kernel itself:
-        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes the kernel
-        arguments that its parameters name, with their values before the call. It returns the tensor
-        that the kernel writes, or a dict of several. A reference for an operator takes the
-        operator's arguments. In eager's computation, it replaces the kernel. A kernel without a
-        reference is not checked, and the sentence says so. All other parts are checked, from the
-        kernel's real output.
+        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes the kernel arguments
+        that its parameters name, with their values before the call. It returns the tensor that the
+        kernel writes, or a dict of several. A reference for an operator takes the operator's
+        arguments. In the eager computation, the reference replaces its kernel. A kernel without a
+        reference is not checked, and the sentence says so. All other parts are checked, starting
+        from the kernel's real output.
     progress
         Called with the name of each phase and the seconds since the start. By default a progress
         line is shown in terminals and interactive notebooks.
@@ -119,9 +119,10 @@ def numerics(
     Raises
     ------
     UsageError
-        It was loaded from a file that names no reference, the call returns no tensors, or its
-        inputs are not given and no longer exist. Or `against` is combined with a package or a
-        reference, or `references` names a kernel or operator that the call does not have.
+        `x` was loaded from a file that names no reference, the call returns no tensors, or its
+        inputs were not passed and no longer exist. Also raised if `against` is combined with a
+        package or a reference, or if `references` names a kernel or operator that the call does not
+        have.
     ContractError
         The call differs from the compiled one.
 
@@ -197,9 +198,9 @@ def minify(
 ) -> Minified:
     """Find the smallest part of a call that still fails when compiled, with torch's minifier.
 
-    Use it for failures that `numerics` cannot locate, such as an error in the compiler itself.
-    Every try compiles a graph, in about a second. The result has `.sentence`, `.code`, `.module`,
-    `.inputs` and `.save(path)`, which writes a standalone script.
+    Use it for failures that `numerics` cannot locate, such as an error in the compiler itself. Each
+    try compiles a graph, which takes about a second. The result has `.sentence`, `.code`,
+    `.module`, `.inputs` and `.save(path)`, which writes a standalone script.
 
     Parameters
     ----------
@@ -209,8 +210,9 @@ def minify(
         The inputs of the call.
     fails
         `fails(graph_module, inputs)` compiles the graph itself and returns whether that fails. By
-        default a graph has to fail as the whole call does: with the same type of exception, or with
-        an error against float64 of more than 64 eps and more than 8 times eager's.
+        default, a graph must fail in the same way as the whole call: with the same type of
+        exception, or with an error against float64 of more than 64 eps and more than 8 times
+        eager's.
     options
         Compiler options, as for `aot_compile`.
     progress

@@ -22,9 +22,9 @@ def kernel(
     """Describe a call of a Triton or Gluon kernel, ready to be compiled, checked and tuned.
 
     Write it like the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is `wb.kernel(add, x, y,
-    out, n, grid=(4,), BLOCK=256)`. Compiling and running are lazy; no GPU is needed. Argument
-    types, divisibility of sizes by 16 and tensor alignment are those of the call, as Triton
-    specializes it.
+    out, n, grid=(4,), BLOCK=256)`. Compiling and running are lazy; no GPU is needed. As in Triton,
+    the kernel is specialized for the argument types, the divisibility of sizes by 16 and the tensor
+    alignment of the call.
 
     Parameters
     ----------
@@ -36,9 +36,10 @@ def kernel(
         Tensors, tensor descriptors and numbers. Tensors on meta have no values: such a call can be
         compiled but not run.
     grid
-        A tuple of 1 to 3 sizes, or a function of the values that returns one.
+        A tuple of 1 to 3 sizes, or a function that takes the argument values and returns such a
+        tuple.
     target
-        A GPU of `targets()`.
+        A GPU name from `targets()`.
     meta
         Keyword arguments, values of `tl.constexpr` parameters, and Triton options such as
         `num_warps`.

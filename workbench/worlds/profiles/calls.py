@@ -18,18 +18,18 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
     """Read a `torch.profiler` trace, and attribute device time to modules and lines.
 
     `.sentence` has the total time and how busy the device was. `.frame("kernels")` has a row for
-    each kernel by operator and shapes. Further tables are `modules`, `lines`, `gaps`, `streams`,
-    `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Device work counts
-    only if its launch is in the trace. `.notes` list missing data, with the torch.profiler option
-    that records it, and errors in the trace. A trace without a GPU shows CPU operators. Nothing
-    from the file is executed; torch is not imported.
+    each combination of kernel, operator and shapes. Further tables are `modules`, `lines`, `gaps`,
+    `streams`, `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Device
+    work counts only if its launch is in the trace. `.notes` lists missing data, with the
+    torch.profiler option that records it, and errors in the trace. A trace without a GPU shows CPU
+    operators. Nothing from the file is executed; torch is not imported.
 
     Parameters
     ----------
     path
         A `*.json` or `*.json.gz` file of `export_chrome_trace`, or a folder with one per rank.
     gpu
-        A GPU name from `targets()`, if the trace has none or a wrong one.
+        A GPU name from `targets()`, if the trace has no GPU name or a wrong one.
 
     Raises
     ------

@@ -21,11 +21,11 @@ def session(
     *,
     profile: bool = False,
 ) -> LiveSession:
-    """Record what plain torch.compile does in a running program, around any code.
+    """Record what plain torch.compile does in a running program, for any block of code.
 
     Enter it with `with`, or call `start()` and `stop()`. It observes every thread of the process
     from within, without an environment variable or a restart, and removes its hooks at the end.
-    Code compiled before it begins is counted in `regions` under an empty `compile_id`.
+    Code compiled before the session begins is counted in `regions` under an empty `compile_id`.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def session(
         ends with every step of an optimizer.
     profile
         Run torch's profiler from start to end. `.profile` then holds the result of `read_profile`
-        for the GPU, or for the CPU's operators on a machine without one. It adds overhead: the
-        steps of such a session are slower.
+        for the GPU, or for CPU operators on a machine without a GPU. It adds overhead: the steps of
+        such a session are slower.
 
     Returns
     -------

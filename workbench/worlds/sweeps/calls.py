@@ -65,30 +65,32 @@ def sweep(
     store
         An SQLite file, by default in the user's cache folder.
     strategy, objective, trials, seconds
-        "grid" tries everything. "random", "halving" and "tpe" (by Optuna) search within a budget of
-        trials or seconds. They optimize "latency", "throughput", "first_call" or "memory".
+        "grid" tries every configuration. "random", "halving" and "tpe" (by Optuna) search within a
+        budget of trials or seconds. They optimize "latency", "throughput", "first_call" or
+        "memory".
     jobs
         How many trials run at a time. Compilations run in parallel, measurements one at a time.
     timeout_s, memory_bytes
         Limits of one trial.
     compile_only
-        Run nothing: compile times, kernels and traffic only.
+        Run nothing, and report only compile times, kernels and traffic.
     spread, measure_s
-        Measure until half of the 99.9 % interval is this share of the median, or for this many
-        seconds.
+        Measure until half of the 99.9 % interval is this share of the median, or until this many
+        seconds have passed.
     rtol, atol
         The tolerance against eager, instead of the dtype's default.
     progress
-        Called with each row, and whether it came from the store. Its method `started`, if it has
-        one, is first called with the running sweep. Any thread may call the sweep's `.so_far()` and
-        `.cancel()`.
+        Called with each row and whether the row came from the store. Its method `started`, if it
+        has one, is first called with the running sweep. Any thread may call the sweep's `.so_far()`
+        and `.cancel()`.
 
     Raises
     ------
     UsageError
         An axis or a value is unknown; the error names the nearest match.
     KeyboardInterrupt
-        On an interrupt; its attribute `sweep` has the finished trials, which are also in the store.
+        The sweep was interrupted. The exception's attribute `sweep` has the finished trials, which
+        are also in the store.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield f"No configuration is significantly faster than eager{where}."
         yield f"{name} has the shortest median: {against}."
     if choice.runner_up is not None and pair is not None:
-        yield f"{second}, the runner-up, against it: {pair.words}."
+        yield f"The runner-up {second}, compared with it: {pair.words}."
         if winner.is_compared and not choice.runner_up.is_compared:
             yield f"{second} was not fully compared with eager, so it was not chosen."
 
@@ -147,7 +147,10 @@ def _tell_modelled(choice: Choice) -> str:
     if _is_modelled_apart(choice):
         return f"Use {name}: {time} a call, {after} (modelled). Nothing was run."
     if first.rows[0].low_us is None:
-        return f"{name} comes first: {time} a call, {after} (modelled). Nothing was run: time them."
+        return (
+            f"{name} comes first: {time} a call, {after} (modelled). Nothing was run: time the "
+            "configurations."
+        )
     return f"No winner: {name} takes {time} a call, {after} (modelled). Nothing was run."
 
 
@@ -200,7 +203,7 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
         if objective in TIMED:
             what = "the modelled time"
         ratio = number_text(effect.ratio, "ratio")
-        return f"{effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
+        return f"With {effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
     match effect.verdict:
         case "identical":
             return f"{_AXIS} made no difference: the generated code is identical."
@@ -209,7 +212,7 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
         case "too noisy to say":
             return f"Whether {_AXIS} makes a difference is {effect.verdict}."
         case "mixed":
-            return f"{_AXIS} mattered, but not in one direction."
+            return f"{_AXIS} mattered, but not always in the same direction."
     return (
         f"{_AXIS} mattered: in the clearest case, {effect.worst} instead of {effect.best} is "
         f"{pair.words}."

@@ -235,10 +235,10 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
     assert (failed.gpus, failed.step_us, failed.program) == (4, None, None)
     assert (done.gpus, done.program) == (64, 0)
     assert done.exposed_us is not None
-    assert done.why.startswith("no largest batch, since only plain tensor inputs")
+    assert done.why.startswith("no largest batch, since only batch-first plain tensor inputs")
     assert done.error is None  # 8 nodes: the links were held against times of at most 4
     words = " ".join(found.sentences)
-    assert "The error of a step is unknown on dp 64" in words
+    assert "The error of the step time is unknown on dp 64" in words
     assert "dp 4: not compiled: build raised" in words
     assert "dp 64" in found.to_html()
     assert list(found.frame().mesh) == ["dp 4", "dp 64"]
@@ -259,7 +259,7 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
         ),
         ([{"dp": 8}, {"dp": 8}], {}, "meshes has dp 8 twice"),
         ([{}], {}, "give each dimension a name"),
-        ([{"dp": 8}], {"target": "host"}, "target is 'host': give a GPU of"),
+        ([{"dp": 8}], {"target": "host"}, "target is 'host': give a GPU from"),
         ([{"dp": 8}], {"target": "t4"}, "the link rates of t4 are not known"),
         ([{"dp": 8}], {"target": "mi300x"}, "only NCCL is modelled"),
         ([{"dp": 8}], {"layers": (2,)}, r"layers is \(2,\): give at least two depths"),

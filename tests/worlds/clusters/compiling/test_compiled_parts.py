@@ -91,7 +91,9 @@ def test_dask_gives_the_row_of_one_machine(client: Any, here: Any) -> None:
 def test_a_worker_that_is_lost_costs_its_mesh_alone(client: Any, here: Any) -> None:
     found = scale(client.get_executor(), build_or_end_the_worker)
     assert [row.step_us for row in found.rows] == [*(row.step_us for row in here.rows[:2]), None]
-    assert "not compiled: no executor worker compiled it (KilledWorker" in found.rows[2].why
+    assert (
+        "not compiled: the executor's workers did not compile it (KilledWorker" in found.rows[2].why
+    )
 
 
 @pytest.mark.slow
@@ -114,7 +116,7 @@ class Losing(Executor):
 def test_where_every_worker_is_lost_that_is_the_answer() -> None:
     with pytest.raises(wb.errors.UsageError) as raised:
         scale(Losing())
-    words = "no executor worker compiled it (ConnectionError: the scheduler is gone)"
+    words = "the executor's workers did not compile it (ConnectionError: the scheduler is gone)"
     assert str(raised.value) == f"No mesh was compiled. On dp 2 × tp 4: {words}"
 
 
@@ -127,7 +129,7 @@ def test_what_is_no_executor_and_what_cannot_be_sent_are_refused() -> None:
     words = str(raised.value)
     assert "the closure variable 'current'" in words
     assert words.endswith(
-        "Omit executor= to compile the meshes here, or keep that object out of build."
+        "Omit executor= to compile the meshes here, or remove that object from build."
     )
 
 

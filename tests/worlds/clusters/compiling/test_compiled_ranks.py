@@ -109,7 +109,7 @@ def test_a_rank_that_would_hang_is_named(target: str) -> None:
     assert "all_gather of 256 B, float32" in page
     (other,) = [words for words in found.sentences if "different code" in words]
     assert "Guards" not in other  # what a call has to fulfil makes no other code
-    assert other.startswith("Rank 3 (b) has the shards of rank 0 (a), but different code: ")
+    assert other.startswith("Rank 3 (b) has the same shards as rank 0 (a), but different code: ")
 
 
 def build_swapped(mesh: Any) -> Any:

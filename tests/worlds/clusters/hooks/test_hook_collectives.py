@@ -252,7 +252,7 @@ def test_the_record_has_them_after_those_of_the_graph() -> None:
     shown = read_first(document(report), "streams")
     assert shown == "Hooks around the program start 3 collectives with unknown overlap."
     assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
-    assert "whole parameters, without its hooks" in report.request.notes[0]
+    assert "unsharded parameters and without its hooks" in report.request.notes[0]
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
 
 

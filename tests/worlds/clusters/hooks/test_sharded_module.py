@@ -208,7 +208,7 @@ def test_a_whole_model_is_compiled_block_by_block() -> None:
     assert wb.forecast(compiled).waits.us == pytest.approx(streams.exposed_us)
     assert rows[0].exposed_us == rows[0].est_us  # nothing runs before it
     shown = read_first(document(report), "streams")
-    assert shown.endswith("Hooks of fully_shard start 11 of them.")
+    assert shown.endswith("fully_shard hooks start 11 of them.")
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
 
 
@@ -307,6 +307,6 @@ def test_a_module_with_nothing_around_its_blocks_is_refused() -> None:
         model = torch.nn.Sequential(Block(30), Block(30))
         for block in model:
             fully_shard(block, mesh=mesh)
-        said = "^0 and 1 were sharded by fully_shard, but no module around them"
+        said = "^fully_shard was called on 0 and 1, but not on an enclosing module"
         with pytest.raises(wb.UsageError, match=said):
             wb.aot_compile(model, (torch.ones(2, 30),), target="h100")

@@ -98,7 +98,7 @@ def test_ranks_may_have_graphs_of_their_own() -> None:
 
     found = verified(build, reference=programs.two(hidden=30))
     assert found.ok, found.sentence  # of 30 rows the last rank has 6, the others 8
-    assert "The graphs differ from rank 0's on rank 3." in found.notes
+    assert "The graphs of rank 3 differ from those of rank 0." in found.notes
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_an_average_of_integers_is_not_tried() -> None:
         return lambda x: programs.added((x > 0).long(), mesh)
 
     found = verified(build, reference=lambda x: (x > 0).long() * 3, grad=False)
-    assert "between them is wrong. Tried: 1 of 1 changes" in found.cause
+    assert "between collectives is wrong. Tried: 1 of 1 changes" in found.cause
 
 
 def test_the_one_rank_that_is_off_is_named() -> None:
@@ -229,7 +229,7 @@ def test_a_difference_is_not_settled_by_another_model() -> None:
     found = verified(build, backend=off_by_a_percent, grad=False)
     assert found.verdict == "failed"
     assert (
-        "a second call of build gives other values or the same model"
+        "a second call of build returns different values or the same model"
         in found.frame("ranks").reason[0]
     )
 
@@ -248,7 +248,9 @@ def test_ranks_do_not_share_a_model() -> None:
         (Counted(), "Counted"),
         (torch.nn.Linear(32, 32), r"(weight|bias|Linear)"),
     ):
-        words = f"build gives rank 1 the same model, or the same {name}, .*Create a new model"
+        words = (
+            f"build returned the same model, or the same {name}, for rank 1, .*Create a new model"
+        )
         with pytest.raises(wb.UsageError, match=words):
             verified(lambda mesh, shared=shared: shared, backend=off_by_a_percent, grad=False)
         assert all(one.dtype == torch.float32 for one in shared.state_dict().values())
@@ -285,7 +287,7 @@ def test_another_program_than_the_compiled_is_refused() -> None:
             programs.by_hand(programs.added)(mesh), (programs.inputs(),), backend=EAGER, grad=False
         )
     other = programs.by_hand(programs.left_out)
-    with pytest.raises(wb.UsageError, match="build makes a different program from the compiled"):
+    with pytest.raises(wb.UsageError, match="build makes a program that differs from the compiled"):
         wb.verify(compiled, (programs.inputs(),), ranks=4, build=other)
     wide = programs.inputs().double()
     with pytest.raises(wb.UsageError, match=r"double|different program"):
@@ -311,7 +313,7 @@ def relu_and_inputs(mesh: Any) -> Any:
     [
         (raises, "cannot run on rank 2 .*KeyError: 'weight'.*rank=2"),
         (number, "On rank 0: build.mesh. returned int: return the model or function"),
-        (relu_and_inputs, "On rank 0: Both build and the call of verify give inputs"),
+        (relu_and_inputs, "On rank 0: Both build and the verify call pass inputs"),
     ],
 )
 def test_a_build_that_is_none_is_said(build: Callable[..., Any], words: str) -> None:

@@ -39,7 +39,7 @@ def test_the_record_keeps_how_far_each_rank_is_off(compiled: Any, tmp_path: Path
 def test_without_build_nothing_is_checked(compiled: Any) -> None:
     found = compiled.verify(programs.inputs(), ranks=4)
     assert (found.verdict, found.rows) == ("not checked", ())
-    assert "The model has the values of one rank only" in found.sentence
+    assert "The model has the values of only one rank" in found.sentence
     assert "verify(x, ranks=4, build=build)" in found.sentence
 
 
@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_is_said(compiled: Any, more: dict[str, Any], words
 def test_a_cluster_of_many_is_checked_on_a_small_one() -> None:
     with wb.virtual_cluster({"dp": 64, "tp": 8}) as mesh:
         large = wb.aot_compile(BUILD(mesh), (programs.inputs(),), backend="eager", grad=False)
-        with pytest.raises(wb.UsageError, match="sizes of a cluster of 512: compile the program"):
+        with pytest.raises(wb.UsageError, match="sized for a cluster of 512: compile the program"):
             large.verify(programs.inputs(), ranks=4, build=BUILD)
 
 

@@ -23,7 +23,9 @@ def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> N
     assert (
         "Most exposed: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
     )
-    assert model.startswith("Modelled: collectives from 64 KiB on ± 15 %, kernels ± 0 %. Not in")
+    assert model.startswith(
+        "Modelled: collectives of at least 64 KiB ± 15 %, kernels ± 0 %. Not in"
+    )
     assert "Modelled" not in said  # as seen at 900 px: a sentence of three lines
 
 
@@ -112,7 +114,7 @@ def test_what_torchs_passes_did_is_said_in_plain_words() -> None:
         {},
     )
     shown = document(made)
-    assert "Torch's passes merged 3 into 1." in read_first(shown, "streams")
+    assert "Torch's passes merged 3 collectives into 1." in read_first(shown, "streams")
     assert [row["said"].partition("; ")[2] for row in shown["collectives"]] == ["merged from 3", ""]
     moved = with_rows(
         record("k", ">", "<", "k", ">", "<"),
@@ -120,15 +122,15 @@ def test_what_torchs_passes_did_is_said_in_plain_words() -> None:
         {"moves": ("sink: 0, something new", "reorder: 0, peak memory new:5 vs base:4")},
     )
     assert (
-        "Torch's passes moved 1 of 2. Limits of exposed ones: 1 × the kernel after it needs its "
-        "output; 1 × something new; 1 × peak memory would rise."
+        "Torch's passes moved 1 of 2 collectives. Limits of the exposed collectives: 1 × the "
+        "kernel after it needs its output; 1 × something new; 1 × peak memory would rise."
     ) in read_first(document(moved), "streams")
 
 
 def test_times_of_torch_are_told_where_its_passes_went_by_them() -> None:
     times = {"torch_est_us": 100.0, "torch_exposed_us": 40.0}
     made = record(">", "<", ">", "<")
-    said = "By torch's own estimates, they take 200 µs, with 80.0 µs exposed."
+    said = "By torch's own estimates, the collectives take 200 µs, with 80.0 µs exposed."
     assert said in read_first(document(with_rows(made, times, times)), "streams")
     assert "own estimates" not in read_first(document(with_rows(made, times, {})), "streams")
 
@@ -146,7 +148,7 @@ def test_what_stopped_them_is_not_said_of_those_waited_for_where_that_is_not_kno
         record(">", "<"), {"est_us": None, "exposed_us": None, "moves": ("sink: 0, x",)}
     )
     said = read_first(document(made), "streams")
-    assert "moved 0 of 1. Limits: 1 × x." in said
+    assert "moved 0 of 1 collective. Limits: 1 × x." in said
 
 
 def test_async_tp_moves_nothing() -> None:
@@ -154,7 +156,7 @@ def test_async_tp_moves_nothing() -> None:
     left = "async TP: 0, its group has no symmetric memory"
     said = read_first(document(with_rows(record(">", "<"), {"moves": (left,)})), "streams")
     assert "moved" not in said
-    assert said.endswith("Async TP left 1 unfused: its group has no symmetric memory.")
+    assert said.endswith("Async TP left 1 collective unfused: its group has no symmetric memory.")
 
 
 def fuse(made: Report) -> Report:
@@ -167,7 +169,7 @@ def fuse(made: Report) -> Report:
 
 def test_collectives_that_async_tp_fused_are_not_said_to_be_none() -> None:
     shown = document(fuse(record("k", "k")))
-    said = "1 async TP kernel holds a fused collective"
+    said = "1 async TP kernel contains a fused collective"
     assert read_first(shown, "streams").startswith(said)
     (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
     assert (pane["count"], pane.get("empty")) == (None, None)

@@ -138,7 +138,7 @@ def test_bytes_that_are_no_record_end_the_reading_and_are_not_kept(piece: bytes)
     assert not list(reader.records())
     assert endless.given <= 32 << 20
     (sentence, *_) = [s for s in reader.damage.sentences() if "not read" in s]
-    assert sentence == "the rest of the log was not read: 16 MiB in a row have no record"
+    assert sentence == "the rest of the log was not read: 16 consecutive MiB have no record"
 
 
 def test_a_record_after_a_huge_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_two_logs_cut_short_are_not_said_to_have_the_same_programs() -> None:
     assert found.sentences == (
         "The log of rank 0 is incomplete: the log ends within a record.",
         "The log of rank 1 is incomplete: the log ends within a record.",
-        "Ranks 0 and 1 agree in the logged part of 1 program; the rest is not known.",
+        "Ranks 0 and 1 agree in the logged part of 1 program; the rest is unknown.",
     )
     # a backward is compiled later, and may be what both logs lack
     said = compare_logs("step", [0, 1], [program(0), program(1)], both).sentences

@@ -276,7 +276,7 @@ def test_a_wrong_kernel_is_named_at_its_line(compiled: CrossCompiled) -> None:
 
 WRONG = {
     "references has shift_kernal, .* Did you mean 'shift_kernel'": {"shift_kernal": shift},
-    "asks for z: name its parameters after any of": {"shift_kernel": lambda z: z},
+    "asks for z: name its parameters after parameters of": {"shift_kernel": lambda z: z},
     r"returns \[\] for out: expected a tensor of \[16, 100\]": {"shift_kernel": lambda x: x.sum()},
     "raises ZeroDivisionError: integer division": {"shift_kernel": lambda x: x / (1 // 0)},
     "has no named parameters": {"shift_kernel": torch.add},

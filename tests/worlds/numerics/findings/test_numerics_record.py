@@ -78,7 +78,7 @@ def test_what_is_no_rounding_matters_and_has_no_option() -> None:
     )
     said = ask(wrong)
     assert said["Does it matter?"] == (
-        "Yes: more than rounding, an error of 170000 eps; input noise causes 2 eps."
+        "Yes: an error of 170000 eps, more than rounding; input noise causes 2 eps."
     )
     assert said["What cures it?"].startswith("No option: the generated code is wrong.")
     option = "as a bug. Perhaps `compiled.with_fusion(unfused=['k0'])`: "

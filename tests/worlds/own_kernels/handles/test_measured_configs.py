@@ -30,7 +30,7 @@ def test_what_was_timed_says_how_far_the_model_was_off() -> None:
     assert missed == (
         f"Measured on h100, M=1, N=7168, K=2048: {TUNED.cases[0].ranked[1].name} is the fastest of "
         "2 timed configurations, at 8.00 µs (position 2 in the model, modelled 12.0 µs). The "
-        "model's top pick takes 1.50 × that. The rest was not timed."
+        "model's top pick takes 1.50 × that. The other configurations were not timed."
     )
     assert missed in made.remark
 

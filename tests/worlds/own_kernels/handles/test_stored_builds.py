@@ -73,7 +73,7 @@ def test_a_second_run_compiles_nothing_and_says_so(
     assert again.cases == first.cases
     assert again.from_store == 4
     assert again.remarks == (
-        "4 of 4 compiled configurations came from the store of an earlier run.",
+        "4 of 4 compiled configurations were read from the store of an earlier run.",
     )
 
 

@@ -205,7 +205,7 @@ def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
     [
         ({"sizes": [1]}, "is not a GEMM"),
         ({"budget": 0}, "expected a number of configurations"),
-        ({"space": "all"}, "the standard ones are product"),
+        ({"space": "all"}, "the standard spaces are product"),
         ({"space": {"BLOK": [1]}}, "BLOK, which is not a parameter"),
         ({"space": []}, "has no configuration"),
         ({"space": {"BLOCK": [[256]]}}, "unhashable type: 'list'"),
@@ -326,7 +326,7 @@ def test_a_check_has_what_heuristics_compute_and_says_what_it_could_not_judge() 
     made = kernel.tune(space=space, check=right)
     assert (made.cases[0].candidates[0].reason, made.remarks) == (None, ())
     (remark,) = kernel.tune(space=space, check=right | {"reference": fail}).remarks
-    assert remark.startswith("1 configuration at the top could not be checked: ")
+    assert remark.startswith("1 configuration at the top of the ranking could not be checked: ")
     assert "the reference raised ValueError: boom" in remark
 
 

@@ -102,7 +102,7 @@ def test_numbers_that_are_none_cost_one_event(wrong: str, tmp_path: Path) -> Non
     text = json.dumps(trace.to_json())
     p = read(text.replace('"ts": 0.0, "dur": 1.0', f'"ts": 0.0, "dur": {wrong}'), tmp_path)
     assert p.total_us == 294.0
-    assert p.notes[0] == "1 unreadable event left out."
+    assert p.notes[0] == "Omitted: 1 unreadable event."
 
 
 def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_event_that_ends_before_it_begins_is_left_out(tmp_path: Path) -> None
     trace.launch("wrong", 0.0, 500.0, -3.0)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert p.total_us == 294.0
-    assert p.notes[0] == "1 event with a negative duration left out."
+    assert p.notes[0] == "Omitted: 1 event with a negative duration."
 
 
 def test_kernels_that_overlap_on_a_stream_are_said(tmp_path: Path) -> None:

@@ -76,4 +76,4 @@ def test_a_kernel_that_is_faster_than_the_work_of_its_operator_has_no_bound(tmp_
     trace.launch("void a_part_of_it(float*)", 20.0, 160.0, 18.0, external)
     (row,) = read(trace, tmp_path).values()
     assert (row.bound_us, row.reached) == (None, None)
-    assert row.why_slow.startswith("no bound: it took 18.0 µs, less than the")
+    assert row.why_slow.startswith("no bound: the kernel took 18.0 µs, less than the")

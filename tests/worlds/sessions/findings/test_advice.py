@@ -27,9 +27,7 @@ def test_each_sentence_names_the_place_the_cost_and_the_cure() -> None:
     assert ". Write it under `if not torch.compiler.is_compiling():`" in cut
     assert limit.endswith(". This was not tried.")
     assert size.endswith(". This was not tried.")
-    assert cut.endswith(
-        ". This was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows."
-    )
+    assert cut.endswith(". This was not tried: `wb.rehearse(fn, args)` tries known fixes.")
 
 
 def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:
@@ -85,7 +83,7 @@ def test_a_frame_that_is_given_up_is_not_said_to_be_cut() -> None:
     tables = {**made.tables, "fallbacks": Table.of(Fallback, [always])}
     sentences = [one.sentence for one in advice(Session(made.header, tables, {}))]
     assert any(
-        text.startswith("Net.forward is not compiled: it breaks at `print(y)`")
+        text.startswith("Net.forward is not compiled because of a graph break at `print(y)`")
         for text in sentences
     )
     assert not any("has a graph break" in text for text in sentences)
@@ -120,7 +118,7 @@ def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:
     made = session()
     tables = {**made.tables, "compiles": Table.of(Compile)}
     (found,) = (one for one in advice(Session(made.header, tables, {})) if one.kind == "recompile")
-    assert "was 6, not 4. Mark every size" in found.sentence
+    assert "was 6, not 4. Mark every changing size" in found.sentence
 
 
 def test_what_is_compiled_again_and_again_is_not_expected_and_stands_by_its_cost() -> None:

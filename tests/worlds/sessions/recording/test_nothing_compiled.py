@@ -76,9 +76,9 @@ PROGRAMS = (
     ),
     (
         _caught,
-        r"the compile of scaled failed \(.*not today\), and the program continued without it",
+        r"compilation of scaled failed \(.*not today\), and the program continued without it",
     ),
-    (_suppressed, r"the compile of scaled failed \(.*not today.*\), and it runs eagerly"),
+    (_suppressed, r"compilation of scaled failed \(.*not today.*\), and it runs eagerly"),
     (_never_called, r"no function that torch.compile returned was called"),
     (_forced, r"torch.compiler.set_stance"),
     (_without_tensors, r"ran no tensor operator"),
@@ -172,7 +172,7 @@ def test_a_compile_that_failed_beside_one_that_did_not_fails_a_check() -> None:
         _caught()
     with pytest.raises(wb.ExpectationError, match="1 failed compile"):
         session.check(breaks=0)
-    assert "The compile of scaled failed in step 0" in session.advice[0]
+    assert "Compilation of scaled failed in step 0" in session.advice[0]
     assert "not today" in session.advice[0]
 
 

@@ -229,7 +229,7 @@ def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
         return
     compiled = Mesh(depths, ())
     if request.largest_batch and not first.can_double:
-        why = "only plain tensor inputs of a module, batch first, can be enlarged"
+        why = "only batch-first plain tensor inputs of a module can be enlarged"
         compiled = replace(compiled, why_not_doubled=why)
     try:
         compiled = replace(compiled, doubled=tuple(part.result() for part in begun.doubled))
@@ -264,8 +264,8 @@ def _check(request: ScalingRequest) -> None:
     state_bytes([], request.optimizer, request.moments)  # one that is not known is refused at once
     if request.options.gpu is None:
         raise UsageError(
-            f"target is {request.options.target!r}: give a GPU of wb.targets(), such as 'h100', to "
-            "model its times. The GPU itself is not needed."
+            f"target is {request.options.target!r}: give a GPU from wb.targets(), such as 'h100', "
+            "to model its times. The GPU itself is not needed."
         )
     cluster = {
         "nvlink_gb_s": request.topology.nvlink_gb_s,
@@ -312,8 +312,8 @@ def _tell_extended(by_name: Mapping[str, Mesh]) -> str:
         lines if is_one else f"{lines} on {join_words(names)}" for lines, names in meshes.items()
     ]
     return (
-        f" Figures are extrapolated linearly {join_words(words)}, as if every further layer had "
-        "the same time, exposed communication and memory."
+        f" Figures are extrapolated linearly {join_words(words)}, assuming that every further "
+        "layer adds the same time, exposed communication and memory."
     )
 
 
@@ -326,7 +326,7 @@ def _fail(request: ScalingRequest, mesh: Mapping[str, int], error: Exception) ->
 
 _FAR_APART = 0.1  # of the memory of all layers
 _NO_LINE = (
-    "no memory, since the two depths have different temporaries (give a third, such as "
+    "no memory figure, since the two depths have different temporaries (give a third, such as "
     "layers=(2, 3, 4), to test whether memory is linear)"
 )
 
@@ -382,7 +382,7 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
             row = replace(row, peak_bytes=fit.peak)
             reserved = _count_reserved(found)
             if reserved is not None and reserved < fit.peak:
-                why.append("no reserved memory, since it extrapolates below the peak")
+                why.append("no reserved memory, since its extrapolated value is below the peak")
             else:
                 row = replace(row, reserved_bytes=reserved)
             if found.doubled:
@@ -390,7 +390,7 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
         if found.why_not_doubled:
             why.append(f"no largest batch, since {found.why_not_doubled}")
     except UsageError as error:
-        why.append(f"no memory, since {shorten(error)}")
+        why.append(f"no memory figure, since {shorten(error)}")
     return replace(row, parameter_bytes=_count_parameters(found), why="; ".join([*why, *unknown]))
 
 
@@ -454,7 +454,7 @@ def _explain_line(fit: Fit, compiled: Mesh) -> str | None:
     wide = replace(fit, depths=(held, fit.depths[-1])).peak
     if abs(wide / fit.peak - 1) > _FAR_APART:
         raise UsageError(
-            f"its depths extrapolate differently ({number_text(fit.peak, 'bytes')} from "
+            f"the depths extrapolate to different values ({number_text(fit.peak, 'bytes')} from "
             f"{join_words([*map(str, counts)])} layers, {number_text(wide, 'bytes')} from "
             f"{held.layers} and {counts[-1]})"
         )

@@ -37,7 +37,7 @@ from workbench.worlds.clusters.compiling.shards import list_layouts, list_shards
 from workbench.worlds.clusters.compiling.virtual_cluster import enter_virtual_cluster
 from workbench.worlds.clusters.findings.ranks import RankProgram
 
-_CURE = "Omit executor= to compile the meshes here, or keep that object out of build."
+_CURE = "Omit executor= to compile the meshes here, or remove that object from build."
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,8 @@ class _Elsewhere:
             answer = self.future.result()
         except Exception as error:  # of the executor: a worker was lost, or has no workbench
             raise CaptureError(
-                f"no executor worker compiled it ({type(error).__name__}: {read_first_line(error)})"
+                f"the executor's workers did not compile it ({type(error).__name__}: "
+                f"{read_first_line(error)})"
             ) from error
         if isinstance(answer, Failed):
             raise answer.error()

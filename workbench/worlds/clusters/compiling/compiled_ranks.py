@@ -103,8 +103,8 @@ def _choose_ranks(mesh: Mapping[str, int], layouts: frozenset[Layout]) -> tuple[
     more = f" {plural(left, 'more rank')} with different shards were not compiled." if left else ""
     along = "" if len(mesh) == 1 else " along each dimension"
     why = (
-        f"Compiled separately: {_count(chosen)}, the first, the last{along}, and one for each set "
-        f"of shards. If the code branches on its rank (pipeline stages), list those ranks in "
+        f"Compiled separately: {_count(chosen)} (the first, the last{along}, and one for each set "
+        "of shards). If the code branches on its rank (pipeline stages), list those ranks in "
         f"ranks=.{more}"
     )
     return chosen, why

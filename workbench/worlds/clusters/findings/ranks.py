@@ -236,9 +236,9 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
             else "kernels and graphs match, generated lines differ."
         )
         has = _agree("has", same)
-        return f"{who} (b) {has} the shards of rank {first} (a), but different code: {words}"
+        return f"{who} (b) {has} the same shards as rank {first} (a), but different code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
-    others = [f"{plural(len(shards) - 1, 'more shard')} of another size"] if shards[1:] else []
+    others = [f"{plural(len(shards) - 1, 'more shard')} of a different size"] if shards[1:] else []
     others += [count] if count else []
     it_has = "It has" if len(same) == 1 else "They have"
     return f"{words}. {it_has} {join_words(others)}." if others else f"{words}."

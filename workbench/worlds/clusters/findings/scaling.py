@@ -38,7 +38,7 @@ MOST_GPUS = 4096
 _SLIGHT = 0.01  # of a step: what smaller messages may take without its error being unknown
 MISSING = (
     f"the optimizer's step, data loading, {MISSING_OF_TIMES}, congestion between nodes, ranks "
-    "other than the first, which has the largest shards, and pipeline stages"
+    "other than the first (which has the largest shards), and pipeline stages"
 )
 """What the figures of a mesh do not hold."""
 
@@ -256,8 +256,8 @@ def _tell_memory(scaling: Scaling, rows: Sequence[ScalingRow]) -> str:
     if least.peak_bytes != most.peak_bytes:
         between = f"{number_text(least.peak_bytes, 'bytes')} ({least.mesh}) to {between}"
     words = (
-        f"A rank holds {between} of {number_text(scaling.capacity, 'bytes')} (counted"
-        f"{f', with {scaling.optimizer}' if scaling.optimizer else ''})"
+        f"Peak memory per rank is {between} of {number_text(scaling.capacity, 'bytes')} "
+        f"(counted{f', with {scaling.optimizer}' if scaling.optimizer else ''})"
     )
     if most.reserved_bytes is not None:
         reserved = number_text(most.reserved_bytes, "bytes")
@@ -273,9 +273,9 @@ def _tell_error(rows: Sequence[ScalingRow]) -> str:
     if not unknown:
         return f"Model error, where compared with measurements: {words}."
     about = (
-        f"The error of a step is unknown on {join_words(unknown)}. Only collectives of at least "
-        f"{LEAST_CHECKED} on up to {MOST_CHECKED_NODES} nodes were compared with measurements, and "
-        "some kernels were not."
+        f"The error of the step time is unknown on {join_words(unknown)}. Only collectives of at "
+        f"least {LEAST_CHECKED} on up to {MOST_CHECKED_NODES} nodes were compared with "
+        "measurements, and some kernels were not compared."
     )
     return f"{about} Elsewhere: {words}." if words else about
 

@@ -114,7 +114,7 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     has_own = tp.has_comm_hook(ddp)
     if has_own or ddp.mixed_precision is not None:
         how = "a custom communication hook" if has_own else "mixed precision"
-        note = f"DistributedDataParallel has {how}, so its collectives are unknown."
+        note = f"DistributedDataParallel uses {how}, so its collectives are unknown."
         return _tell(request, request.target, note, forward, ())
     all_learned = {
         name: each
@@ -138,7 +138,7 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     note = (
         f"DistributedDataParallel's hooks all-reduce {size} of gradients in "
         f"{plural(len(backward), 'bucket')}, as in any step after the first ones. The table "
-        "collectives has them with origin 'hook'; they are not in a graph. With DTensors "
+        "collectives lists them with origin 'hook'; they are not in any graph. With DTensors "
         "replicated by a parametrization, Inductor could order and bucket them."
     )
     if len(learned) < len(all_learned):
@@ -175,10 +175,10 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
     name = type(sharded.module).__name__
     if sharded.is_alone:
         note = (
-            f"{name} was sharded by fully_shard. Its own code was compiled with whole parameters, "
-            "without its hooks. The table collectives has what the hooks send in a larger model, "
-            "with origin 'hook'. With parametrized DTensors, Inductor could bucket and "
-            "overlap this communication."
+            f"{name} was sharded by fully_shard. Its own code was compiled with unsharded "
+            "parameters and without its hooks. The table collectives lists the collectives that "
+            "the hooks start in a larger model, with origin 'hook'. With parametrized DTensors, "
+            "Inductor could bucket and overlap this communication."
         )
         (block,) = sharded.blocks
         return _tell(request, sharded.module, note, block.forward, block.backward)
@@ -188,10 +188,11 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
 def _tell_blocks(request: CompileRequest, sharded: Sharded, name: str) -> Hooked:
     """A model with several blocks: compiled at once, with nothing fused over their edges."""
     note = (
-        f"{name} has {plural(len(sharded.blocks), 'block')} of fully_shard, compiled with whole "
-        "parameters. Nothing is fused across blocks, where the hooks run. The table collectives "
-        "has what the hooks send, with origin 'hook' and its block. Not included: copies into and "
-        "out of communication buffers, casts and scaling in hooks, and one launch per block."
+        f"{name} has {plural(len(sharded.blocks), 'fully_shard block')}, compiled with unsharded "
+        "parameters. Nothing is fused across blocks, because the hooks run between them. The table "
+        "collectives lists the hooks' collectives with origin 'hook' and their block. Not "
+        "included: copies into and out of communication buffers, casts and scaling in hooks, and "
+        "one launch per block."
     )
     options = replace(
         request.options,

@@ -92,8 +92,8 @@ def read_sharded(module: Any, cluster: Cluster) -> Sharded | None:
     if len(outermost) > 1 or len(outermost[0].modules) > 1:
         names = " and ".join(path for block in outermost[:2] for path in block.paths[:1])
         raise UsageError(
-            f"{names} were sharded by fully_shard, but no module around them: torch then "
-            "prefetches nothing, or refuses the call. Call fully_shard on the enclosing module, "
+            f"fully_shard was called on {names}, but not on an enclosing module: torch then "
+            "prefetches nothing, or rejects the call. Call fully_shard on the enclosing module "
             "too, or compile one block."
         )
     is_whole = len(blocks) > 1 or outermost[0].name != ""
@@ -210,7 +210,8 @@ def _list_notes(blocks: list[Block]) -> Iterator[str]:
     if any(any(tp.prefetch_lists_of(block.state)) for block in blocks):
         yield (
             "Blocks have prefetch lists (set_modules_to_forward_prefetch or …_backward_prefetch). "
-            "Modelled times ignore these: each block is gathered while the previous one runs."
+            "Modelled times ignore them and assume that each block is gathered while the previous "
+            "one runs."
         )
 
 

@@ -51,11 +51,11 @@ AFTER_AUTOGRAD = "aot_eager_decomp_partition"
 """Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
 
 _BUILT_OTHERWISE = (
-    "a second call of build gives other values or the same model, so double precision cannot "
-    "decide whether the difference is rounding"
+    "a second call of build returns different values or the same model, so float64 cannot show "
+    "whether the difference is rounding"
 )
 _LEFT_OUT = (
-    "eager enters autocast for a tensor's device, which is the CPU here and the GPU for the "
+    "eager uses autocast for the tensors' device, which is the CPU here and the GPU in the "
     "compiled program"
 )
 
@@ -196,8 +196,8 @@ class _OneRank:
         if isinstance(built, tuple) and len(built) == 2 and isinstance(built[1], tuple | list):
             if (args or kwargs) and question.whole is None:
                 raise UsageError(
-                    "Both build and the call of verify give inputs: omit one of them. With "
-                    "reference=, the inputs of the call are for the reference."
+                    "Both build and the verify call pass inputs: omit one of them. With "
+                    "reference=, the inputs of the verify call go to the reference."
                 )
             built, args, kwargs = built[0], tuple(built[1]), {}
         if not callable(built):
@@ -216,8 +216,9 @@ class _OneRank:
             shared = own.keys() & theirs.keys()
             if other != self._rank.number and shared:
                 raise UsageError(
-                    f"build gives rank {other} the same model, or the same {own[min(shared)]}, but "
-                    "each rank changes its own. Create a new model in every call of build."
+                    f"build returned the same model, or the same {own[min(shared)]}, for rank "
+                    f"{other}, but each rank modifies its own. Create a new model in every call of "
+                    "build."
                 )
 
     def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:

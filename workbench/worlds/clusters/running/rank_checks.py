@@ -100,7 +100,7 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
     was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
-        f"build makes a different program from the compiled one: call {at + 1} of its graph is "
+        f"build makes a program that differs from the compiled one: call {at + 1} of its graph is "
         f"{now} instead of {was}. Pass the function that made the model, with inputs of the same "
         "sizes and dtypes."
     )
@@ -142,8 +142,8 @@ def _notes(question: RankQuestion) -> tuple[str, ...]:
     against = (
         "Nothing was compared with an unsharded model: pass it as reference= to check the sharding."
         if question.whole is None
-        else "If ranks hold different parts of an output, gradients are compared with those of "
-        f"{question.whole.name} for the {question.whole.loss} of the losses."
+        else "If ranks hold different parts of an output, gradients are compared with the "
+        f"gradients of {question.whole.name} for the {question.whole.loss} of the losses."
     )
     return *kinds, against
 
@@ -221,7 +221,7 @@ def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
     if not others:
         same = "The graphs of all ranks have the same operators, sizes and dtypes"
         return (f"{same}; constants are not compared.",)
-    return (f"The graphs differ from rank 0's on rank {', '.join(others)}.",)
+    return (f"The graphs of rank {', '.join(others)} differ from those of rank 0.",)
 
 
 def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:

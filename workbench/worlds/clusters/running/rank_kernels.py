@@ -99,12 +99,12 @@ class KernelQuestion:
         counted = (
             f"All {launches} ran."
             if requested == ran
-            else f"{ran} of {launches} ran; the others repeat one of these on the same bytes."
+            else f"{ran} of {launches} ran; the others would repeat one of these on the same bytes."
         )
         return (
-            "Each rank's generated program was compiled and run on it: Triton kernels in the "
-            "interpreter, library calls and collectives (with real data) in torch. Each kernel's "
-            "values were compared with the lowered graph of its rank.",
+            "Each rank compiled and ran its generated program: Triton kernels in the interpreter, "
+            "library calls and collectives (with real data) in torch. Each kernel's values were "
+            "compared with the lowered graph of its rank.",
             counted,
             NOT_MODELLED,
             *note_autocast(self.regions),
@@ -154,7 +154,7 @@ class RankKernels:
         if any(graph.kernels for graph in self._made.graphs):
             raise UsageError(
                 f"{name} launches hand-written Triton kernels, which eager cannot launch on the "
-                f"CPU of several ranks. {_CURE}"
+                f"CPU for several ranks. {_CURE}"
             )
         self._lines = _list_lines(compiled.report)
         return compiled.report

@@ -31,9 +31,9 @@ The `verdict`, its `sentence`, and `ranks`: of each its program and how far it i
 """
 MOST_RANKS = 16
 _NO_BUILD = (
-    "The model has the values of one rank only. Pass the function that makes it: "
-    "verify(x, ranks={ranks}, build=build). build(mesh) runs on every rank and returns the model, "
-    "or the model and the tuple of this rank's inputs."
+    "The model has the values of only one rank. Pass the function that makes it: verify(x, "
+    "ranks={ranks}, build=build). build(mesh) runs on every rank and returns the model, or the "
+    "model and the tuple of this rank's inputs."
 )
 
 
@@ -67,7 +67,7 @@ def verify_ranks(
         return RankVerification((), compiled.name, cause=_NO_BUILD.format(ranks=ranks))
     if compiled.recipe is None:
         raise UsageError(
-            f"{compiled.name} was loaded from a file, which lacks its source: recompile it to "
+            f"{compiled.name} was loaded from a file without its source code: recompile it to "
             "verify it on all ranks."
         )
     grad = any(graph.is_backward for graph in report.graphs)
@@ -124,8 +124,8 @@ def _check_ranks(name: str, cluster: Mapping[str, Any], ranks: int) -> None:
     if ranks > MOST_RANKS or world > MOST_RANKS:
         raise UsageError(
             f"All {max(world, ranks)} ranks would run in this process, but at most {MOST_RANKS} "
-            f"can. The graphs have the sizes of a cluster of {world}: compile the program on a "
-            "small mesh, such as `wb.virtual_cluster({'dp': 2, 'tp': 2})`, and verify that."
+            f"can. The graphs are sized for a cluster of {world}: compile the program on a small "
+            "mesh, such as `wb.virtual_cluster({'dp': 2, 'tp': 2})`, and verify that."
         )
     if ranks != world:
         raise UsageError(

@@ -222,7 +222,7 @@ class WholeRows:
         for name, gradient in gradients.items():
             shown = f"{GRADIENT}{name}"
             if name not in expected:
-                why = "the reference has no parameter of this name"
+                why = "the reference has no parameter with this name"
                 taken.pairs.append(LeafPair(shown, None, gradient, not_checked=why))
                 continue
             whole = expected[name]
@@ -325,12 +325,12 @@ class WholeRows:
                 right.append(say_change(change, sent[change.number]))
         if right:
             if len(right) == 1:
-                return f"One change makes everything right: {right[0]}.", ""
-            return f"Any of these changes makes everything right: {'; '.join(right)}.", ""
+                return f"One change fixes all values: {right[0]}.", ""
+            return f"Any one of these changes fixes all values: {'; '.join(right)}.", ""
         tried = min(len(changes), _MOST_TRIALS)
         return "", (
-            f"No change to a single collective makes it right, so one is missing or the code "
-            f"between them is wrong. Tried: {tried} of {len(changes)} changes (another "
+            "No change to a single collective fixes the result, so a collective is missing or the "
+            f"code between collectives is wrong. Tried: {tried} of {len(changes)} changes (another "
             "reduction, another mesh dimension, no collective)."
         )
 
@@ -483,8 +483,8 @@ class Whole:
         tensors = [*(module.parameters() if module else ()), *tp.TREE_LEAVES.get()((args, kwargs))]
         if any(isinstance(leaf, torch.Tensor) and leaf.is_meta for leaf in tensors):
             raise UsageError(
-                f"The reference {name}, or one of its inputs, is on meta and has no values. Build "
-                "it on the CPU, with the values that build gives the ranks."
+                f"The reference {name}, or one of its inputs, is on meta and has no values. Create "
+                "it on the CPU, with the same values as the models that build returns."
             )
         with keep_random_state():
             before = torch.get_rng_state()
@@ -493,7 +493,7 @@ class Whole:
             except (RuntimeError, TypeError, ValueError) as error:
                 raise UsageError(
                     f"The reference {name} cannot run on the inputs of this call "
-                    f"({read_first_line(error)}). Pass verify the inputs of the unsharded call."
+                    f"({read_first_line(error)}). Pass the inputs of the unsharded call to verify."
                 ) from error
             if not torch.equal(before, torch.get_rng_state()):
                 raise UsageError(

@@ -52,7 +52,7 @@ def document(report: Report, context: ViewContext) -> Content:
     says = summarize_streams(own, streams) if own else ""
     says = " ".join(filter(None, (says, fused, _tell_passes(report, own))))
     if by_hooks:
-        says = f"{says} Hooks of fully_shard start {by_hooks} of them."
+        says = f"{says} fully_shard hooks start {by_hooks} of them."
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks} with unknown overlap."
@@ -96,7 +96,7 @@ def _explain_no_streams(rows: Sequence[Collective]) -> str:
 def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     """How far the model was off where it was held against measurements, and where it was not."""
     nodes = max(row.group_nodes or 1 for row in rows)
-    own = f"collectives from {LEAST_CHECKED} on ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
+    own = f"collectives of at least {LEAST_CHECKED} ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
     if nodes > MOST_CHECKED_NODES:
         own = f"collectives over more than {MOST_CHECKED_NODES} nodes without a measured error"
     error = streams.kernels_error
@@ -131,7 +131,7 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     sentences = []
     if merged := [row for row in rows if row.merged_from]:
         parts = sum(len(row.merged_from) for row in merged)
-        sentences.append(f"Torch's passes merged {parts} into {len(merged)}.")
+        sentences.append(f"Torch's passes merged {plural(parts, 'collective')} into {len(merged)}.")
     moves = {row.id: [text for text in row.moves if not text.startswith(_ASYNC)] for row in rows}
     if tried := [row for row in rows if moves[row.id]]:
         moved = sum(any(_read_move(text)[1] for text in moves[row.id]) for row in tried)
@@ -141,19 +141,22 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
         )
         limits.pop("", None)
         words = "; ".join(f"{count} × {limit}" for limit, count in limits.most_common(3))
-        which = "" if any(row.exposed_us is None for row in left) else " of exposed ones"
-        sentences.append(f"Torch's passes moved {moved} of {len(tried)}.")
+        which = "" if any(row.exposed_us is None for row in left) else " of the exposed collectives"
+        sentences.append(f"Torch's passes moved {moved} of {plural(len(tried), 'collective')}.")
         sentences[-1] += f" Limits{which}: {words}." if words else ""
     unfused = Counter(
         _read_move(text)[2] for row in rows for text in row.moves if text.startswith(_ASYNC)
     )
-    sentences += [f"Async TP left {count} unfused: {why}." for why, count in unfused.most_common()]
+    sentences += [
+        f"Async TP left {plural(count, 'collective')} unfused: {why}."
+        for why, count in unfused.most_common()
+    ]
     expected = [row.torch_exposed_us for row in rows if row.torch_exposed_us is not None]
     estimates = [row.torch_est_us for row in rows if row.torch_est_us is not None]
     if expected and len(expected) == len(estimates) == len(rows):
         times = format_us(sum(estimates)), format_us(sum(expected))
         sentences.append(
-            f"By torch's own estimates, they take {times[0]}, with {times[1]} exposed."
+            f"By torch's own estimates, the collectives take {times[0]}, with {times[1]} exposed."
         )
     return " ".join(sentences)
 
@@ -163,8 +166,9 @@ def _tell_fused(report: Report) -> str:
     count = sum(_FUSED in kernel.name for kernel in report.kernels)
     if not count:
         return ""
-    hold = "holds a fused collective" if count == 1 else "hold fused collectives"
-    return f"{plural(count, 'async TP kernel')} {hold}, without a row or a time here."
+    contain = "contains a fused collective" if count == 1 else "contain fused collectives"
+    has = "has" if count == 1 else "have"
+    return f"{plural(count, 'async TP kernel')} {contain}, which {has} no row or time here."
 
 
 def _read_move(text: str) -> tuple[str, int, str]:

@@ -21,11 +21,13 @@ _NO_NODES = (
     "the log has no graph nodes for some generated kernels, so their lines are unknown: record it "
     "with INDUCTOR_PROVENANCE=1"
 )
-_QUOTED = "the files are missing or have changed: lines that the log does not quote are shown as ⋮"
+_QUOTED = (
+    "source files are missing or have changed: lines that the log does not quote are shown as ⋮"
+)
 _LANES = "a log has no threads: overlapping phases are on separate lanes"
 _NO_PARTS = "the parts of cache keys are not read from logs"
-_FOREIGN = "kernels of C++ programs are not split up"
-_SIZES = "bytes are those of whole buffers, and missing if the log has no dtype"
+_FOREIGN = "C++ programs are not split into kernels"
+_SIZES = "bytes count whole buffers, and are missing if the log has no dtype"
 _OPTIONS = (
     *("max_autotune", "max_autotune_gemm", "coordinate_descent_tuning", "freezing", "cpp_wrapper"),
     *("triton.cudagraphs", "fallback_random", "deterministic"),
@@ -134,7 +136,7 @@ def tell_losses(content: LogContent) -> Iterator[str]:
     yield from content.damage.sentences()
     if unfinished := list_unfinished(content):
         name = named(functions([content]).get((content.label, unfinished[0]), ""))
-        yield f"the log ends before {_listed(unfinished)} of {name} does"
+        yield f"the log ends before {_listed(unfinished)} of {name} finished"
 
 
 def list_unfinished(content: LogContent) -> list[str]:

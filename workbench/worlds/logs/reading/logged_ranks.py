@@ -54,14 +54,14 @@ class RankCompile:
     shortest_s: float = number(
         "Shortest",
         "s",
-        "Minimum over the ranks that compiled it",
+        "Shortest time of the ranks that compiled it",
         source="measured",
         meaning="Compile time of the fastest rank, in seconds.",
     )
     longest_s: float = number(
         "Longest",
         "s",
-        "Maximum over the ranks that compiled it",
+        "Longest time of the ranks that compiled it",
         source="measured",
         meaning="Compile time of the slowest rank, in seconds.",
     )
@@ -390,8 +390,7 @@ def _tell(logs: LoggedRanks) -> Iterator[str]:
             yield f"{who} compiled the same {same}, as far as their logs go."
         if left := len(compared) - len(whole):
             yield (
-                f"{who} agree in the logged part of {plural(left, 'program')}; the rest is "
-                "not known."
+                f"{who} agree in the logged part of {plural(left, 'program')}; the rest is unknown."
             )
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)

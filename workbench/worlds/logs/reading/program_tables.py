@@ -26,7 +26,7 @@ from workbench.worlds.logs.reading.source_places import LogPlaces, named
 _MISSING = (
     ("steps", "a log has none: everything counts as step 0"),
     ("calls of compiled graphs", "a log has none"),
-    ("reports of single compiles", "the report of the log covers all of them"),
+    ("reports of single compiles", "the report of the log covers all compiles"),
 )
 _GIVEN_UP = {"skipped": "always", "limit": "new variants"}
 

@@ -230,7 +230,7 @@ def name_wanted(reference: Callable[..., Any], known: Mapping[str, Any]) -> tupl
         shown = getattr(reference, "__name__", type(reference).__name__)
         what = f"asks for {', '.join(lacking)}" if lacking else "has no named parameters"
         raise UsageError(
-            f"The reference {shown} {what}: name its parameters after any of the kernel's "
+            f"The reference {shown} {what}: name its parameters after parameters of the kernel "
             f"({', '.join(known)})."
         )
     return tuple(name for name in names if name in known)

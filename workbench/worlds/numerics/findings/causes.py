@@ -186,7 +186,8 @@ def classify(found: Measured) -> Cause:
         return Cause(SOMETHING_ELSE, "nonzero where eager and float64 give 0")
     if found.both_lost:
         lost = plural(found.both_lost, "element")
-        return Cause(UNKNOWN, f"NaN, infinite or finite in {lost}, unlike float64, in both")
+        detail = f"NaN, infinite or finite in {lost}, unlike float64, in the program and in eager"
+        return Cause(UNKNOWN, detail)
     cause = guess_rounding(found.operators, found.low, is_library=found.is_library)
     if found.eager_lost:
         lost = plural(found.eager_lost, "element")

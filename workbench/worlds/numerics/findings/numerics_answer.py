@@ -85,10 +85,10 @@ class Answer:
 
     def _say_zero(self, rows: Sequence[NumericsOutput]) -> str:
         row = rows[0]
-        which = plural(len(rows), "output") if len(rows) > 1 else f"the {row.output}"
+        which = f"{plural(len(rows), 'output')} are" if len(rows) > 1 else f"the {row.output} is"
         return (
-            f"Float64 gives 0 for {which}, up to rounding, so an error in eps has no scale. "
-            f"Largest values: eager {number_text(row.eager_from_zero, 'difference')}, the program "
+            f"In float64, {which} 0 up to rounding, so an error in eps has no scale. Largest "
+            f"values: eager {number_text(row.eager_from_zero, 'difference')}, the program "
             f"{number_text(row.own_from_zero, 'difference')}."
         )
 

@@ -271,7 +271,7 @@ class ProgramsApart(Presented):
             if not every:
                 verdict = f"No value or output of {self.name} and {self.other} could be compared."
             elif self.unlike:
-                verdict = f"All that could be compared is bitwise equal: {counted}."
+                verdict = f"Everything that could be compared is bitwise equal: {counted}."
             return " ".join((*self.unlike, verdict, *self.notes))
         place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
         who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
@@ -413,12 +413,12 @@ class FiveQuestions:
     def _say_matter(self) -> str:
         first = self.found.first
         if first is not None and first.cause == RANDOM:
-            return "Unknown: random numbers are drawn differently. Nothing after them was compared."
+            return "Unknown: random numbers are drawn differently. Later values were not compared."
         if first is not None:
             noise = ""
             if first.noise is not None:
                 noise = f"; input noise causes {format_off(first.noise)}"
-            return f"Yes: more than rounding, an error of {format_off(first.own_off)}{noise}."
+            return f"Yes: an error of {format_off(first.own_off)}, more than rounding{noise}."
         if self.found.unlike:
             return f"Yes: {self.found.unlike[0]}"
         rows = [row for row in self.found.outputs if row.differ]
@@ -466,7 +466,7 @@ class FiveQuestions:
         tried = {one.option for one in self.tried if not one.helps}
         vain = [name_change(c) for c in find_cures(self.cures, row) if name_option(c) in tried]
         if not vain:
-            return "No known option rounds there as eager does."
+            return "No known option makes this part round as eager does."
         return f"No tried option helps: {join_words([f'`{name}`' for name in vain])}."
 
     def _say_cost(self) -> str:

@@ -401,8 +401,14 @@ def refuse_kernel() -> BackgroundTask[Any]:
 def describe_comparison(compiled: Any) -> str:
     """What the comparison takes, in a sentence."""
     if compiled.target in TARGETS:
-        return "About 35 eager calls (measured on a small GPT-2), plus a compilation if needed."
-    return "Several dozen eager calls, and one run of each Triton kernel in the interpreter."
+        return (
+            "The comparison costs about 35 eager calls (measured on a small GPT-2), plus a "
+            "compilation if needed."
+        )
+    return (
+        "The comparison costs several dozen eager calls, and one run of each Triton kernel in the "
+        "interpreter."
+    )
 
 
 def start_comparison(compiled: Any) -> BackgroundTask[Any]:
@@ -534,7 +540,9 @@ def _refuse_without_numbers(
             except StagesMissing:
                 static = ""
             may = (
-                f" From the graphs alone, it may differ from eager in: {static}." if static else ""
+                f" Judging by the graphs alone, it may differ from eager in: {static}."
+                if static
+                else ""
             )
             raise UsageError(f"{reason}{may}")
 

@@ -50,7 +50,7 @@ def look_at_loaded(
     `look_at_numbers` does.
     """
     report = loaded.report
-    with step(progress, f"compiling {name} for its graphs"):
+    with step(progress, f"compiling {name} to get its graphs"):
         compiled = compile(_read_options(report))
     if isinstance(loaded, CompiledBase) and is_same_code(report, compiled.report):
         numerics = look_at_numbers(compiled, args, kwargs, progress)

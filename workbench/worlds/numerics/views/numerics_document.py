@@ -31,7 +31,7 @@ _ENDLESS = 1e16
 def plot(found: Numerics) -> Figure:
     """See `Numerics.plot`."""
     stages = [stage for stage in found.stages if stage.stage != "eager"]
-    labels = {"eager": "eager, the same value", "noise": "noise floor, the same value"}
+    labels = {"eager": "eager's error in the same value", "noise": "noise floor of the same value"}
     with sheet(2.4) as (figure, axes):
         for place, stage in enumerate(stages):
             rows = [row for row in found.deviations if row.stage == stage.stage]
@@ -92,7 +92,7 @@ _VALUES = (
     Column("Most units", "max_ulp", "count"),
     Column("Why", "why", "prose"),
 )
-_INHERITED = "Inherited: one of its inputs differs already."
+_INHERITED = "Inherited: one of its inputs already differs."
 
 
 def build_apart(found: ProgramsApart) -> Document:
@@ -106,7 +106,7 @@ def build_apart(found: ProgramsApart) -> Document:
     ]
     same = len(found.values) + len(found.outputs) - len(values) - len(outputs)
     if same:
-        words = f"Bitwise equal in both: {plural(same, 'value')}, outputs included."
+        words = f"Bitwise equal in both programs: {plural(same, 'value')}, outputs included."
         blocks.append(Sentence(words, "muted"))
     return Document(f"{found.name} and {found.other}: where they differ", blocks)
 

@@ -525,7 +525,10 @@ def describe_miss(case: TunedCase) -> str:
     )
     if fastest.model_us:
         words += f", modelled {format_us(fastest.model_us)}"
-    return f"{words}). The model's top pick takes {first / us:.2f} × that. The rest was not timed."
+    return (
+        f"{words}). The model's top pick takes {first / us:.2f} × that. The other configurations "
+        "were not timed."
+    )
 
 
 def time_on_gpu(call: KernelCall, candidate: Candidate) -> float:

@@ -96,8 +96,8 @@ class StoredBuilds:
                 raise ValueError("a figure is missing")
         except ValueError as error:
             raise ArtifactError(
-                f"The store {self.store.path} is damaged ({trial.title}: {error}). Give another "
-                "store, or delete it to recompile its configurations."
+                f"The store {self.store.path} is damaged ({trial.title}: {error}). Use a different "
+                "store, or delete this one to recompile its configurations."
             ) from error
         return Built(resources.config, resources, loop=stored.loop)
 

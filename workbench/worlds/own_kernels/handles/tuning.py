@@ -104,10 +104,10 @@ _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _HANDED = 4  # builds that an executor is given together
-_NO_MODEL = "its work is not modelled: ordered by spills, occupancy and registers"
+_NO_MODEL = "its work is not modelled: configurations ordered by spills, occupancy and registers"
 _NO_BLOCK = (
-    "No parameter is named like a block, so the trip count of its loop is unknown: ordered by "
-    "spills, occupancy and registers."
+    "No parameter is named like a block, so the trip count of the kernel's loop is unknown. "
+    "Configurations are ordered by spills, occupancy and registers."
 )
 
 
@@ -259,7 +259,8 @@ def _list_remarks(
     unjudged = [each.reason or "" for each in whole if (each.reason or "").startswith(_UNCHECKED)]
     if unjudged:
         many = plural(len(unjudged), "configuration")
-        yield f"{many} at the top could not be checked: {unjudged[0].removeprefix(_UNCHECKED)}"
+        why = unjudged[0].removeprefix(_UNCHECKED)
+        yield f"{many} at the top of the ranking could not be checked: {why}"
     left = sum(each.verdict == NOT_COMPILED for each in whole)
     if left:
         many = plural(len(whole), "configuration")
@@ -328,7 +329,7 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
         return made
     usual = "product with scales" if kind == _EXPERTS else kind
     if (space or usual) not in KINDS:
-        raise UsageError(f"space is {space!r}: the standard ones are {', '.join(KINDS)}.")
+        raise UsageError(f"space is {space!r}: the standard spaces are {', '.join(KINDS)}.")
     if space is None and (source := _read_generated(call)) is not None:
         blocks = tuple((name, call.meta[name]) for name in source.parameters)
         own = Config(blocks, int(call.meta[WARPS]), int(call.meta[STAGES]))
@@ -483,7 +484,7 @@ class _Builds:
             )
         if self.known:
             many = plural(len(self._built), "compiled configuration")
-            yield f"{len(self.known)} of {many} came from the store of an earlier run."
+            yield f"{len(self.known)} of {many} were read from the store of an earlier run."
 
 
 def _identify(one: _Try) -> Any:

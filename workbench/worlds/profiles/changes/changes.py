@@ -82,7 +82,8 @@ def find_attention_by_hand(
         title="Use scaled_dot_product_attention",
         why=(
             f"Attention is written as matmul, softmax, matmul ({plural(found, 'time')}). Each "
-            "writes all scores to memory for the next; a fused kernel keeps them on chip."
+            "kernel writes all scores to memory for the next one, while a fused kernel keeps them "
+            "on chip."
         ),
         code="torch.nn.functional.scaled_dot_product_attention(q, k, v)",
         of_us=us,
@@ -203,8 +204,9 @@ def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> s
     of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
     more = "" if is_all_known else " (only chains with known sizes)"
     return (
-        f"{said} and up to {saved} of {of} of traffic{more}. Modelled range: at least the reads "
-        "too large for L2, at full bandwidth; at most all time above the fused kernel's bound."
+        f"{said} and up to {saved} of {of} of traffic{more}. The range is modelled. Its lower end "
+        "counts the reads that are too large for L2, at full bandwidth. Its upper end counts all "
+        "time above the fused kernel's bound."
     )
 
 

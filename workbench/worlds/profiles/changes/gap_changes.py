@@ -119,7 +119,7 @@ def _find_known(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
             of_us = sum(part.us for part in own)
             yield replace(
                 cure,
-                why=f"{cure.why} {least.capitalize()}{plural(len(own), 'time')} in this profile.",
+                why=f"{cure.why} This happens {least}{plural(len(own), 'time')} in this profile.",
                 of_us=of_us,
                 most_us=of_us,
                 gaps=tuple(part.place for part in own),
@@ -143,7 +143,7 @@ def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[Pr
         kind="launches",
         title=f"Record a CUDA graph: {least}{plural(len(places), 'short gap')}",
         why=(
-            f"{sum(each.calls for each in launches):,} launches, one after the other. A CUDA graph "
+            f"{sum(each.calls for each in launches):,} launches follow one another. A CUDA graph "
             "is launched once and runs its kernels without the CPU. It needs static shapes, and "
             "nothing inside may wait for the device."
         ),
@@ -169,7 +169,8 @@ def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
         title="Overlap collectives with compute",
         why=(
             f"{plural(len({each.name for each in own}), 'kind')} of collectives run while no other "
-            "kernel does. Part of it may be waiting for slower ranks, which overlap does not fix."
+            "kernel runs. Part of this time may be waiting for slower ranks, which overlap does "
+            "not fix."
             + (
                 ""
                 if enough

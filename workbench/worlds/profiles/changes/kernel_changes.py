@@ -177,7 +177,7 @@ def _find_small_batches(
         kind="small batch",
         title=f"Process more than {plural(rows, 'row')} at a time",
         why=(
-            "These matmuls read all their weights for few rows, so more rows hardly take longer. "
+            "These matmuls read all their weights for few rows, so adding rows costs little time. "
             "This saves time per row, not per call."
         ),
         of_us=of_us,

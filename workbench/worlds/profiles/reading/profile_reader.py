@@ -246,9 +246,9 @@ def list_notes(batches: EventBatches, work: DeviceWork, on_cpu: bool) -> Iterato
             f"{plural(batches.events, 'event')} are shown."
         )
     if damaged := batches.damaged + columns.damaged:
-        yield f"{plural(damaged, 'unreadable event')} left out."
+        yield f"Omitted: {plural(damaged, 'unreadable event')}."
     if columns.reversed:
-        yield f"{plural(columns.reversed, 'event')} with a negative duration left out."
+        yield f"Omitted: {plural(columns.reversed, 'event')} with a negative duration."
     if overlapping := 0 if on_cpu else count_overlaps(work):
         yield (
             f"{plural(overlapping, 'kernel')} started before the previous one on the same stream "

@@ -406,8 +406,8 @@ def describe_kernel(
             number_text(us * 1e-6, "seconds") for us in (row.time_us / row.calls, bound.us)
         )
         reasons.append(
-            f"no bound: it took {mean_us}, less than the {least_us} that its operator needs at "
-            "least, so it does only part of that work"
+            f"no bound: the kernel took {mean_us}, less than the operator's minimum of {least_us}, "
+            "so it does only part of the operator's work"
         )
         return replace(named, why_slow="; ".join(reasons))
     return replace(told, bound_us=bound.us, bound_by=bound.limit, reached=reached)

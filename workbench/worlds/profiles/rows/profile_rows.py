@@ -106,7 +106,7 @@ class RanKernel:
     work_bytes: int | None = number("Moved", "B", "Minimum bytes moved per call", source="model")
     rank: int | None = None  # which rank it is of, where several were read
     modelled_error: float | None = number(
-        "± of it", "share", "Error range that held for 4 of 5 unseen kernels", source="model"
+        "± of it", "share", "Error range that covered 4 of 5 unseen kernels", source="model"
     )
     modelled_why: str = ""
 

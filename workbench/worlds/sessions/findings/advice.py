@@ -129,7 +129,7 @@ def advice(session: Session) -> list[Advice]:
 def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
     """Compiles that failed, where the program went on without."""
     for row in list_failed_compiles(tables):
-        text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
+        text = f"Compilation of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
         todo = f"the program continued without it; {find_cure_of_failure(row)}"
         yield Advice(
             "error",
@@ -152,7 +152,7 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[ProgramBreak]) -> Iterator[
             text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
             at = cut.get(row.compile_id) if row.compile_id else None
             what = f" at {place(at.file, at.line)}" if at is not None else ""
-            todo, trial = f"fix the cause{what}, and it is compiled", ""
+            todo, trial = f"fix the cause{what}, so that the function is compiled", ""
             if row.why == NO_GENERATOR:
                 todo, trial = CURE_OF_GENERATOR, _UNTRIED
         else:
@@ -339,7 +339,7 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
         is_whole = not given_up.intersection(row.compile_ids)
-        cut = "has a graph break" if is_whole else "is not compiled: it breaks"
+        cut = "has a graph break" if is_whole else "is not compiled because of a graph break"
         parted = describe_harm(row) if is_whole else ""
         text = f"{row.function} {cut}{at}{spent}"
         harm = f"{row.kind}. {parted[0].upper()}{parted[1:]}" if parted else row.kind

@@ -19,7 +19,7 @@ _NEVER = (
 )
 CURE_OF_GENERATOR = "return its values as a list, or compile the functions that it calls instead"
 FIX_IT = "fix the error"
-UNTRIED = "this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows"
+UNTRIED = "this was not tried: `wb.rehearse(fn, args)` tries known fixes"
 """What is said behind the advice on a break: a session has no copy of the call that it was in."""
 _MARKED = "Constraints violated"
 _DDP = "_inside_ddp_forward"
@@ -56,7 +56,7 @@ def _why(session: Session) -> str:
         how = "it runs eagerly" if is_eager else "the program continued without it"
         why = failed.why.rstrip(".") or failed.outcome
         what_to_do = find_cure_of_failure(failed)
-        return f"the compile of {failed.function} failed ({why}), and {how}: {what_to_do}"
+        return f"compilation of {failed.function} failed ({why}), and {how}: {what_to_do}"
     breaks = session.tables["breaks"]
     if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
         return (

@@ -166,7 +166,7 @@ def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
     lines = _shown(cure.code)
     if _UNBACKED.partition("{")[0] in lines:
         what = "does not help" if verdict == "no help" else "does not compile here"
-        return Fix(f"the sizes 0 and 1 get their own variant: mark_unbacked {what}")
+        return Fix(f"the sizes 0 and 1 get their own variants: mark_unbacked {what}")
     why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
     return Fix(f"each gets its own variant: {lines} was tried on copies, but {why}")
 
@@ -249,7 +249,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
         return Fix(
             "use one static cache length for all calls: "
             "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), sized "
-            "for the longest call; call reset() before each"
+            "for the longest call; call reset() before each call"
         )
     if fixed_by == "dynamic=False":
         return Fix("compile it without dynamic=False, or pad inputs to a few fixed sizes")
@@ -319,7 +319,7 @@ def _marked(
     )
     mark = _UNBACKED if is_unbacked else _MARK
     code = tuple(dict.fromkeys(mark.format(tensor, dim) for tensor, dim, _ in sizes))
-    each = "mark every size that changes, before each call"
+    each = "mark every changing size before each call"
     if is_unbacked:
         return (
             f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
@@ -370,7 +370,7 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
     return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}. This was not tried")
 
 
-_ANY_VALUE = "compile with dynamic=True, which fits any value from the start"
+_ANY_VALUE = "compile with dynamic=True, which accepts any value from the first call on"
 _NEEDED = (
     "the code needs the number as a constant (a loop over it), so each number gets its own "
     "variant: use few of them"
@@ -440,10 +440,9 @@ def _of_attribute(source: str, results: Mapping[str, Trial]) -> Fix:
         if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
             return Fix(f"{_NEEDED}, or count outside the compiled function")
     return Fix(
-        f"if the code only computes with {source}, make it a tensor where it is set, "
-        f"`{source} = torch.tensor(…)`, in a module a buffer, "
-        f"`{holder}.register_buffer({name!r}, torch.tensor(…))`; "
-        "if a loop or a size needs it, each number gets its own variant"
+        f"if the code only computes with {source}, make it a tensor where it is set, `{source} = "
+        f"torch.tensor(…)` (in a module, register a buffer: `{holder}.register_buffer({name!r}, "
+        "torch.tensor(…))`); if a loop or a size needs it, each number gets its own variant"
     )
 
 
@@ -481,7 +480,7 @@ def _keep_written(
         return Fix(f"the code writes to {shown}, and a copy would lose these writes: {at_source}")
     if any(each is None for each in known):
         shown = " and ".join(f"`{name}`" for name in names)
-        only = f", only if the call does not write to {shown}, which is unknown"
+        only = f", but only if the call does not write to {shown}, which is unknown"
         return Fix(f"{cure.text}{only}")
     return cure
 
@@ -504,7 +503,7 @@ def _of_aliasing(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
     cure = Fix(f"pass distinct tensors: {_shown(code)}", code)
-    apart = "calls that pass one tensor for both get their own variant"
+    apart = "calls that pass the same tensor for both get their own variant"
     # whichever of both is written to, the other has to show it
     return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
@@ -547,8 +546,7 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
         )
     if source.endswith("dispatch key set"):
         return Fix(
-            "expected: a different device or layout, or a transform such as vmap gets its own "
-            "variant",
+            "expected: a different device, layout or transform (such as vmap) gets its own variant",
             (),
             True,
         )
@@ -619,8 +617,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
 def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.guard.startswith("Cache line invalidated"):
         return Fix(
-            "expected: torch drops a variant with the object that it was compiled for, so keep "
-            "that object alive as long as the function",
+            "expected: torch drops a variant when the object that it was compiled for is freed, so "
+            "keep that object alive as long as the function",
             (),
             True,
         )

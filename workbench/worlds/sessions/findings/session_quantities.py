@@ -82,7 +82,7 @@ def _not_kept(session: Session) -> str:
     rows = [row for row in session.tables["compiles"] if row.outcome == "graph"]
     missing = sum(not row.has_report for row in rows)
     of = f"{missing} of {plural(len(rows), 'compile')}"
-    return f"the session kept no report of {of}" if missing else ""
+    return f"the session has no report of {of}" if missing else ""
 
 
 _READERS: Mapping[str, Callable[[Session], Quantity]] = {

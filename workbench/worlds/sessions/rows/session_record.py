@@ -128,7 +128,7 @@ class Session(ProgramRecord):
         kept_report = self.reports.get(at)
         if kept_report is None:
             row = rows[at]
-            why = row.why if row.outcome != "graph" else "only the most expensive are kept"
+            why = row.why if row.outcome != "graph" else "only the most expensive reports are kept"
             raise UsageError(f"Compile {which} ({row.function}) has no report: {why}.")
         if rows[at].kind != "recompile":
             return kept_report

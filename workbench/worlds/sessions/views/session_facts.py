@@ -45,7 +45,7 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     omitted = tables["steps"].omitted
     if omitted > 0:
         first = "step is" if omitted == 1 else f"{omitted} steps are"
-        lines.append(f"The first {first} counted but not kept.")
+        lines.append(f"The first {first} counted, but without details.")
     return lines
 
 

@@ -201,7 +201,7 @@ def describe_evidence(trial: Trial) -> str:
     pairs = trial.pairs
     if not len(pairs) or pairs.doubt:
         return pairs.doubt if len(pairs) else ""
-    disturbed = f"; {pairs.disturbed} more disturbed by other work" if pairs.disturbed else ""
+    disturbed = f"; {pairs.disturbed} more pairs disturbed by other work" if pairs.disturbed else ""
     return (
         f"{pairs.faster} of {plural(len(pairs), 'pair')} faster, {pairs.slower} slower{disturbed}"
     )

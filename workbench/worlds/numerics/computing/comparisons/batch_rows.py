@@ -23,7 +23,7 @@ _LIBRARY = "the library uses a different kernel or split for {}"
 _SPLIT = "a reduction is split differently for {}"
 _TAIL = "the tail of a vectorized loop uses a different implementation of a function"
 _OTHER = "its loops split the elements differently for {}"
-_ENTER = "its value depends on other rows of the batch, as in a training batch norm"
+_ENTER = "its value depends on other rows of the batch, as in batch norm in training mode"
 _BESIDE = "different batch contents"
 _ROUNDINGS = 64.0
 """A sum in another order, or a function of another library, is not off by as many."""
@@ -246,11 +246,14 @@ def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
     """Why equal kernels do not make a program invariant: it calls a library that is not here."""
     verdict = "the generated kernels are bitwise equal, but"
     if not compared:
-        verdict = "no generated kernel writes a value whose rows are the batch, and"
+        verdict = "no generated kernel writes a value with the batch as its first dimension, and"
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
     are = "is a GPU library call" if len(first) == 1 else "are GPU library calls"
-    return f"{verdict} {shown} {are}, which may use a different kernel or split for other rows"
+    return (
+        f"{verdict} {shown} {are}, which may use a different kernel or split when the other rows "
+        "change"
+    )
 
 
 def _explain(program: HostProgram, kernel: Kernel) -> str:

@@ -209,7 +209,7 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
             own, others = (", ".join([*call.inputs][:3]) for call in (one, other))
             raise UsageError(
                 f"{one.name} ({own}) and {other.name} ({others}) have no common input name: give "
-                "arguments and modules the same names, which match the values."
+                "arguments and modules the same names, because values are matched by name."
             )
         raise UsageError(
             f"{one.name} and {other.name} have different inputs or weights ({wrong[0]}): call "
