@@ -67,7 +67,7 @@ def diff(chosen: Namespace) -> int:
     is_same = difference.is_same if isinstance(difference, Diff) else not sentences
     if chosen.html:
         if not hasattr(difference, "to_html"):
-            raise UsageError("This difference has no page; leave --html out.")
+            raise UsageError("This comparison has no HTML page; leave --html out.")
         difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
@@ -266,7 +266,7 @@ _TABLE = {
         "name": {"type": "string"},
         "columns": {"type": "array", "items": {"type": "string"}},
         "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
-        "omitted": {"type": "number", "description": "rows that are not listed"},
+        "omitted": {"type": "number", "description": "number of rows that are not listed"},
     },
 }
 SCHEMA: Mapping[str, Any] = {

@@ -610,5 +610,5 @@ def _masks_differ(once: Draw, again: Draw) -> Comparison:
     return make_failed_row(
         f"random numbers of {again.node}",
         f"forward and backward programs draw different numbers from one seed ({share:.0%} "
-        "differ), so the gradients belong to another mask",
+        "differ), so the gradients belong to a different mask",
     )

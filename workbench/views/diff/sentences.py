@@ -393,7 +393,7 @@ _CONVERSIONS = {
 _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
-    "changed": "with another shape, layout, dtype or device",
+    "changed": "with a different shape, layout, dtype or device",
     "arguments": "written differently",
     "inputs": "with other inputs",
     "removed": "gone",
