@@ -222,7 +222,7 @@ _QUANTITY = {
         "name": {"type": "string"},
         "of": {"type": "string", "description": "the report, if there are several"},
         "value": {"type": ["number", "null"], "description": "null: unknown"},
-        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a part from 0 to 1"},
+        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a share from 0 to 1"},
         "source": {
             "enum": ["counted", "measured", "model"],
             "description": "counted in the report, measured by a clock, or modelled",
@@ -261,7 +261,7 @@ _TABLE = {
     "type": "object",
     "required": ["name", "columns", "rows", "omitted"],
     "additionalProperties": False,
-    "description": "a table of one profile or of two; times are microseconds",
+    "description": "a table of one or two profiles; times are in microseconds",
     "properties": {
         "name": {"type": "string"},
         "columns": {"type": "array", "items": {"type": "string"}},

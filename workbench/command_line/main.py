@@ -105,7 +105,7 @@ def build_command_parser() -> argparse.ArgumentParser:
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=inputs_help)
     about = "explain a column or figure: meaning, unit and source"
     words = commands.add_parser("words", help=about, description=about)
-    words.add_argument("word", nargs="?", default="", help="a word or a part of it (default: all)")
+    words.add_argument("word", nargs="?", default="", help="a word, or part of one (default: all)")
     about = "print the JSON Schema of the --json output"
     schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)

@@ -25,7 +25,7 @@ _FORM = re.compile(
     r"(=(?P<name>[A-Za-z_]\w*)(\[(?P<low>\d*)\.\.(?P<high>\d*)\])?)?"
 )
 _OTHERS = (
-    ("save", "-s writes an .aot file, -p a package: use one of them"),
+    ("save", "-s writes an .aot file, -p a package: use only one of them"),
     ("annotate", "-a and -p cannot be combined: leave one out"),
     ("guards", "-g is for .aot files, and a package has a contract instead: leave -g out"),
 )
@@ -74,7 +74,7 @@ COMPILE = (
     OUTPUT,
     Option(
         ("-g", "--guards"),
-        "portable drops and reports guards that a file cannot hold, strict refuses them",
+        "portable drops and reports guards that a file cannot store, strict refuses them",
         "POLICY",
         choices=GUARD_POLICIES,
     ),

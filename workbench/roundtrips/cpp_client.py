@@ -75,7 +75,8 @@ def _packed(file: Path, name: str) -> tuple[PackageManifest, PackagedModel]:
     if model.operators:
         raise UsageError(
             f"{model.name} uses the custom operators {', '.join(model.operators)}, so a C++ "
-            "program has to be linked with their library: package.cpp_project(folder, libraries=[path])."
+            "program has to be linked with their library: package.cpp_project(folder, "
+            "libraries=[path])."
         )
     return manifest, model
 

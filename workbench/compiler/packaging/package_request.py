@@ -195,7 +195,7 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 
 EXPORTED = (
     "packaged from an exported program, whose frozen attributes and outside values are part of it; "
-    "nothing else is known of its source"
+    "nothing else is known about its source"
 )
 
 

@@ -339,7 +339,7 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
             else:
                 such = f", such as {named}" if named else ""
             yield Sentence(
-                f"The {stage} graph, {plural(total, 'node')} in a: {joined(words, 9)}{such}.",
+                f"The {stage} graph ({plural(total, 'node')} in a): {joined(words, 9)}{such}.",
                 "nodes",
             )
 
