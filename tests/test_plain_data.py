@@ -132,7 +132,7 @@ def test_a_program_that_raised_the_recursion_limit_survives_deep_json() -> None:
     )
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert done.stdout == "it nests more than 500 lists in each other\n10001\n"
+    assert done.stdout == "its lists are nested more than 500 deep\n10001\n"
 
 
 def test_a_reason_that_is_no_json_stays_text() -> None:

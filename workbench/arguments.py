@@ -301,7 +301,7 @@ def _no_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return ""
     if type(value).__hash__ is None:
-        return "it is not hashable, as a str is"
+        return "it is not hashable, unlike a str"
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -402,7 +402,7 @@ def submit(executor: Executor, function: Callable[..., _T], *args: Any) -> Futur
         future = executor.submit(function, *args)
     except Exception as error:  # of a class of the user; a closed one raises RuntimeError
         raise UsageError(
-            f"executor, a {name}, takes no work ({read_first_line(error)}). Pass an open one."
+            f"executor, a {name}, accepts no work ({read_first_line(error)}). Pass an open one."
         ) from error
     if not isinstance(future, Future):
         raise UsageError(
@@ -419,6 +419,6 @@ def ask(executor: Executor, function: Callable[[], _T]) -> _T:
         return future.result()
     except Exception as error:  # of the executor: a worker was lost, or has no workbench
         raise UsageError(
-            f"no worker of executor, a {type(executor).__name__}, answers "
-            f"({type(error).__name__}: {read_first_line(error)}). Its workers need the workbench."
+            f"no worker of executor, a {type(executor).__name__}, responds "
+            f"({type(error).__name__}: {read_first_line(error)}). Install aot-workbench there."
         ) from error

@@ -29,13 +29,13 @@ def explain_no_path(given: object) -> str | None:
     if not isinstance(given, str | bytes | os.PathLike):
         return ""
     if type(given).__hash__ is None:
-        return "it is not hashable, as a str is"
+        return "it is not hashable, unlike a str"
     try:
         encoded = os.fsencode(given)
     except UnicodeEncodeError:
-        return "it has a lone surrogate"
+        return "it contains a lone surrogate"
     if b"\0" in encoded:
-        return "it has a zero byte"
+        return "it contains a null byte"
     if max(map(len, encoded.split(b"/"))) > _LONGEST:
         return f"one of its names is longer than {_LONGEST} bytes"
     return None if encoded else "it is empty"

@@ -14,7 +14,7 @@ _EXECUTION_TRACE = re.compile(rb'"schema"\s*:\s*"[\d.]+')
 # export_memory_timeline: [times, sizes] of *.json, [time, action, [key, version], bytes] of raw
 _MEMORY_TIMELINE = re.compile(rb"\s*\[\s*\[\s*-?\d+\s*,\s*-?\d+")
 _PAGE = re.compile(rb"[\xef\xbb\xbf\s]*<(?:!doctype\s+html|html|head|\?xml)\b", re.IGNORECASE)
-_WRITE_TRACE = "write a trace with times with prof.export_chrome_trace('trace.json.gz')."
+_WRITE_TRACE = "write a trace that has times: prof.export_chrome_trace('trace.json.gz')."
 
 
 class ForeignText(NamedTuple):
@@ -29,7 +29,7 @@ def find_foreign_text(start: bytes) -> ForeignText | None:
     if _PAGE.match(start):
         if b"Memory Timeline" in start:
             return ForeignText(
-                "a torch.profiler memory timeline as a page (a picture without events)",
+                "a torch.profiler memory timeline as an HTML page (an image without events)",
                 f"open it in a browser. From the same profile, {_WRITE_TRACE}",
             )
         return ForeignText("an HTML page", "open it in a browser.")

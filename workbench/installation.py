@@ -41,8 +41,8 @@ def warn_of_other_owner() -> None:
     package = os.path.dirname(os.path.abspath(__file__))
     if other := find_other_owner(os.path.dirname(package)):
         warnings.warn(
-            f"The project {other} is also installed into {package}, and each of the two overwrites "
-            f"files of the other. {_MEND}",
+            f"The project {other} is also installed into {package}, and each overwrites files "
+            f"of the other. {_MEND}",
             stacklevel=3,
         )
 
@@ -55,6 +55,6 @@ def explain_overwritten() -> str:
     if hasattr(sys.modules["workbench"], "load_ipython_extension"):
         return ""
     return (
-        "The package workbench is not that of aot-workbench: another project has overwritten "
+        "The package workbench does not belong to aot-workbench: another project has overwritten "
         f"its __init__.py. {_MEND}"
     )

@@ -59,11 +59,11 @@ def parse_json(content: str | bytes) -> Any:
     """The value of a JSON text; raises `ValueError` in words also for one nested too deeply."""
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
     if sys.getrecursionlimit() > _SAFE_LIMIT and _depth(text) > _DEEPEST:
-        raise ValueError(f"it nests more than {_DEEPEST} lists in each other")
+        raise ValueError(f"its lists are nested more than {_DEEPEST} deep")
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("it nests too many lists in each other") from None
+        raise ValueError("its lists are nested too deeply") from None
 
 
 def _depth(text: str) -> int:
@@ -87,4 +87,4 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ValueError("it nests too many values in each other") from None
+        raise ValueError("its values are nested too deeply") from None

@@ -50,7 +50,7 @@ def make_folder(prefix: str, where: Path | None = None) -> Path:
         return _locked(prefix, place)
     except OSError as error:
         raise WorkbenchError(
-            f"Cannot make a temporary folder in {place}: {error.strerror}. Make room there, or "
+            f"Cannot make a temporary folder in {place}: {error.strerror}. Free some space, or "
             "name another folder in the environment variable TMPDIR."
         ) from error
 

@@ -232,7 +232,7 @@ def _find_generic(kind: Any, origin: Any, inner: Sequence[Any]) -> _Form:
         return _find_set(_find_form(inner[0]))
     if issubclass(dict, origin):
         return _find_mapping(inner[0], _find_form(inner[1]))
-    raise TypeError(f"{kind} is a type that no reader is made for")
+    raise TypeError(f"{kind} is a type without a reader")
 
 
 def _find_union(forms: Sequence[_Form]) -> _Form:

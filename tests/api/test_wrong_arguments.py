@@ -146,7 +146,7 @@ def example(
     ("given", "words"),
     [
         ({"path": 3}, "of type int: expected a str or a pathlib.Path"),
-        ({"path": "a\0b"}, "it has a zero byte"),
+        ({"path": "a\0b"}, "it contains a null byte"),
         ({"path": "\ud800"}, "lone surrogate"),
         ({"path": ""}, "it is empty"),
         ({"path": "x" * 300}, "longer than 255 bytes"),
@@ -249,14 +249,14 @@ class Refusing(Executor):
 def test_an_executor_that_takes_no_work_is_named() -> None:
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
-    with pytest.raises(wb.UsageError, match="ThreadPoolExecutor, takes no work"):
+    with pytest.raises(wb.UsageError, match="ThreadPoolExecutor, accepts no work"):
         ask(closed, dict)
     for answer in (None, 3, "x"):
         with pytest.raises(wb.UsageError, match=r"returns .*: expected a concurrent\.futures"):
             ask(Refusing(answer), dict)
     lost: Future[Any] = Future()
     lost.set_exception(ModuleNotFoundError("No module named 'workbench'"))
-    with pytest.raises(wb.UsageError, match="no worker of executor, a Refusing, answers"):
+    with pytest.raises(wb.UsageError, match="no worker of executor, a Refusing, responds"):
         ask(Refusing(lost), dict)
 
 

@@ -152,7 +152,7 @@ def test_an_interrupted_compilation_shows_how_far_it_came(running: Notebook) -> 
     running.ended(1)
     view.get_by_text("The compilation was cancelled.").wait_for()
     view.get_by_text("torch.softmax").first.wait_for()  # the record so far
-    running.cell(1).get_by_text("was stopped and bound nothing").wait_for()
+    running.cell(1).get_by_text("was stopped, and no name was bound").wait_for()
     assert running.output(2) == "torch.Size([64])"
 
 

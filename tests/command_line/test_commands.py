@@ -235,7 +235,7 @@ def test_a_program_that_ends_itself_gives_no_verdict(
     file.write_text(program)
     words = ["explain", f"{file}:f", *(["--inputs", inputs] if inputs else [])]
     assert main(words) == 2
-    assert "the program ended itself" in capsys.readouterr().err
+    assert "the program called sys.exit" in capsys.readouterr().err
 
 
 def test_a_flipped_byte_is_said_by_every_command(

@@ -68,7 +68,7 @@ def test_without_the_check_the_inputs_still_decide(file: Path) -> None:
 def test_a_named_variant_takes_its_own_inputs_alone(file: Path) -> None:
     with wb.load(file, variant="float32") as package:
         assert torch.equal(package(X), X * 2)
-        assert package.variant_of(X).why.endswith(": named when it was loaded")
+        assert package.variant_of(X).why.endswith(": chosen by name at load")
         with pytest.raises(wb.ContractError, match="expected dtype float32, got float64"):
             package(X.double())
     with pytest.raises(

@@ -171,20 +171,20 @@ def plain_under(mode: Callable[[], Any]) -> Callable[[Any], None]:
 
 
 AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows single operators"),
+    "make_fx": (lambda call: make_fx(call)(X), "make_fx sees individual operators"),
     "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
-    "FlopCounterMode": (counted, "FlopCounterMode follows single operators"),
-    "FakeTensorMode": (faked, "FakeTensorMode follows single operators"),
+    "FlopCounterMode": (counted, "FlopCounterMode sees individual operators"),
+    "FakeTensorMode": (faked, "FakeTensorMode sees individual operators"),
     "FakeTensorMode, plain": (
         plain_under(FakeTensorMode),
-        "FakeTensorMode follows single operators",
+        "FakeTensorMode sees individual operators",
     ),
     "FakeTensorMode, which takes plain": (
         plain_under(lambda: FakeTensorMode(allow_non_fake_inputs=True)),
-        "FakeTensorMode follows single operators",
+        "FakeTensorMode sees individual operators",
     ),
-    "DebugMode": (plain_under(DebugMode), "DebugMode follows single operators"),
-    "a mode of one's own": (noted, "Noting follows single operators"),
+    "DebugMode": (plain_under(DebugMode), "DebugMode sees individual operators"),
+    "a mode of one's own": (noted, "Noting sees individual operators"),
     "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
     "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
     "symbolic_trace": (
@@ -301,7 +301,7 @@ def cache_of_autocast() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace follows single operators"),
+        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace sees individual operators"),
         (lambda h: torch.jit.trace_module(h, {"forward": (X,)}), "torch.jit.trace records"),
         (lambda h: torch.jit.trace(h, (X,)), "torch.jit.trace records"),
         (lambda h: torch.onnx.export(h, (X,), io.BytesIO(), dynamo=False), "torch.jit.trace rec"),

@@ -68,7 +68,7 @@ def test_options_reach_the_api(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-s m.aot", "use one of them"),
+        ("-s m.aot", "use only one of them"),
         ("-g strict", "a package has a contract instead"),
         ("-b eager", "-p compiles with AOTInductor: leave -b out"),
         ("--bg", "cannot be combined with -s, -p or -a"),

@@ -267,7 +267,7 @@ def test_classes_of_a_script_are_handed_over(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(", ok\n") == 2
-    assert "since nobody can import them: Net" in done.stdout
+    assert "because they cannot be imported: Net" in done.stdout
     assert "NOT ok" in done.stdout
     assert "differ between compiled code and eager" in done.stdout
 

@@ -43,7 +43,7 @@ def test_without_a_base_everything_must_be_given() -> None:
 
 @pytest.mark.parametrize("name", ["My GPU", "-x", "H100", ""])
 def test_a_name_must_be_typable(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a target"):
+    with pytest.raises(UsageError, match="is not a valid target name"):
         build_gpu(name, {}, origin="lab.toml", base=H100)
 
 

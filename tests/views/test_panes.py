@@ -95,7 +95,7 @@ def test_what_eager_moves_is_counted_at_once_where_that_is_quick(
     monkeypatch.setattr("workbench.views.panes.overview_pane._QUICK", 2)
     traffic = next(f for f in figures(sample_report) if f["label"] == "DRAM traffic")
     assert traffic["value"] == "6.31 MB"
-    assert traffic["note"] == "after fusion (estimate); Fusion counts it before"
+    assert traffic["note"] == "after fusion (estimate); the Fusion tab shows it before"
 
 
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:

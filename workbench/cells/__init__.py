@@ -1,8 +1,8 @@
 """What the magics of the core and of worlds need: their lines, options, errors, live displays."""
 
 DOORS = {
-    "call": "Reads the call or path of a magic.",
-    "option_magics": "Options of magics, and the base class of magics.",
+    "call": "Parses the call or path that a magic is given.",
+    "option_magics": "The base class of magics, and their options.",
     "progress_display": "The display of a running cell.",
 }
 """What other rooms import of this one."""

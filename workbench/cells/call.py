@@ -52,7 +52,9 @@ class WrittenCall:
 def read_line(shell: InteractiveShell, text: str) -> WrittenCall:
     """Evaluate the parts of a call such as `model(x, k=y)`; raises `UsageError` when it is none."""
     if not text:
-        raise UsageError("Write the call to compile: %aot_compile f(x), or a cell with %%.")
+        raise UsageError(
+            "Write the call to compile: %aot_compile f(x), or use %%aot_compile in a cell."
+        )
     name = shell.compile.cache(text, shell.execution_count)
     return evaluate_call(shell, parsed(text, name), text, name)
 

@@ -213,7 +213,7 @@ def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
         _shorten(shell, error, lines)
         raise
     except KeyboardInterrupt as error:
-        line = f"Interrupted: {magic} was stopped and bound nothing. torch is still usable."
+        line = f"Interrupted: {magic} was stopped, and no name was bound. torch is still usable."
         _shorten(shell, error, [line])
         raise
 

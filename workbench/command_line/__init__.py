@@ -1,7 +1,7 @@
 """The command `workbench`: records, files and programs without a notebook."""
 
 DOORS = {
-    "main": "The `workbench` command line; each command is imported when it runs.",
+    "main": "Runs the `workbench` command line; each command is imported when it runs.",
 }
 """What other rooms import of this one."""
 

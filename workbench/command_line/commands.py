@@ -67,7 +67,7 @@ def diff(chosen: Namespace) -> int:
     is_same = difference.is_same if isinstance(difference, Diff) else not sentences
     if chosen.html:
         if not hasattr(difference, "to_html"):
-            raise UsageError("This difference has no page; leave --html out.")
+            raise UsageError("This comparison has no HTML page; leave --html out.")
         difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
@@ -222,7 +222,7 @@ _QUANTITY = {
         "name": {"type": "string"},
         "of": {"type": "string", "description": "the report, if there are several"},
         "value": {"type": ["number", "null"], "description": "null: unknown"},
-        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a part from 0 to 1"},
+        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a share from 0 to 1"},
         "source": {
             "enum": ["counted", "measured", "model"],
             "description": "counted in the report, measured by a clock, or modelled",
@@ -261,12 +261,12 @@ _TABLE = {
     "type": "object",
     "required": ["name", "columns", "rows", "omitted"],
     "additionalProperties": False,
-    "description": "a table of one profile or of two; times are microseconds",
+    "description": "a table of one or two profiles; times are in microseconds",
     "properties": {
         "name": {"type": "string"},
         "columns": {"type": "array", "items": {"type": "string"}},
         "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
-        "omitted": {"type": "number", "description": "rows that are not listed"},
+        "omitted": {"type": "number", "description": "number of rows that are not listed"},
     },
 }
 SCHEMA: Mapping[str, Any] = {

@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
         traceback.print_exc()
     except SystemExit as error:  # of the program that is looked at: what it asks for is no verdict
         print(
-            f"workbench {chosen.command}: the program ended itself, by sys.exit({error.code!r}).",
+            f"workbench {chosen.command}: the program called sys.exit({error.code!r}).",
             file=sys.stderr,
         )
     return WRONG_USE
@@ -81,15 +81,15 @@ def build_command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     report = _command(commands, "report", "show a compilation (exit code 1 if it failed)")
     report.add_argument("file", help=_FILE)
-    report.add_argument("--html", metavar="PATH", help="also write it as one page")
+    report.add_argument("--html", metavar="PATH", help="also write it as one HTML page")
     diff = _command(commands, "diff", "compare two reports (exit code 1 if they differ)")
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
-    diff.add_argument("--html", metavar="PATH", help="also write it as one page")
+    diff.add_argument("--html", metavar="PATH", help="also write it as one HTML page")
     for own in list_commands((*WITH_JSON, *PLAIN)):
         of_world = _command(commands, own.name, own.about)
         own.add_words(of_world)
-        of_world.add_argument("--html", metavar="PATH", help="also write it as one page")
+        of_world.add_argument("--html", metavar="PATH", help="also write it as one HTML page")
         of_world.set_defaults(read=own.read)
     check = _command(
         commands, "check", "check that a file loads on a machine (exit code 1 if not, or unknown)"
@@ -105,7 +105,7 @@ def build_command_parser() -> argparse.ArgumentParser:
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=inputs_help)
     about = "explain a column or figure: meaning, unit and source"
     words = commands.add_parser("words", help=about, description=about)
-    words.add_argument("word", nargs="?", default="", help="a word or a part of it (default: all)")
+    words.add_argument("word", nargs="?", default="", help="a word, or part of one (default: all)")
     about = "print the JSON Schema of the --json output"
     schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)

@@ -25,7 +25,7 @@ _FORM = re.compile(
     r"(=(?P<name>[A-Za-z_]\w*)(\[(?P<low>\d*)\.\.(?P<high>\d*)\])?)?"
 )
 _OTHERS = (
-    ("save", "-s writes an .aot file, -p a package: use one of them"),
+    ("save", "-s writes an .aot file, -p a package: use only one of them"),
     ("annotate", "-a and -p cannot be combined: leave one out"),
     ("guards", "-g is for .aot files, and a package has a contract instead: leave -g out"),
 )
@@ -39,7 +39,7 @@ COMPILE = (
     Option(("-m", "--mode"), f"mode of Inductor: {_listed(MODES)}", "MODE", choices=MODES),
     Option(
         ("-b", "--backend"),
-        f"backend: {_listed(BACKENDS)}, another of torch, or a callable of yours",
+        f"backend: {_listed(BACKENDS)}, another torch backend, or your own callable",
         "BACKEND",
         choices=BACKENDS,
         list_more=list_callables,
@@ -74,7 +74,7 @@ COMPILE = (
     OUTPUT,
     Option(
         ("-g", "--guards"),
-        "portable drops and reports guards that a file cannot hold, strict refuses them",
+        "portable drops and reports guards that a file cannot store, strict refuses them",
         "POLICY",
         choices=GUARD_POLICIES,
     ),
@@ -135,7 +135,7 @@ def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:
     for spec in specs:
         match = _FORM.fullmatch(spec.replace(" ", ""))
         if match is None:
-            raise UsageError(f"-d {spec}: expected ARG:DIM=NAME[MIN..MAX], as x:0=batch[1..64].")
+            raise UsageError(f"-d {spec}: expected ARG:DIM=NAME[MIN..MAX]: x:0=batch[1..64].")
         name = match["name"]
         if name is None:
             shapes.setdefault(match["arg"], {})[int(match["dim"])] = Dim.AUTO
@@ -164,7 +164,7 @@ def parse_packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dic
     if wanted["backend"] not in (None, "inductor"):
         raise UsageError("-p compiles with AOTInductor: leave -b out.")
     if wanted["dynamic"]:
-        raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
+        raise UsageError("-p exports with named dimensions: pass -d ARG:DIM=NAME for each one.")
     kept = {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
     # the package is for the device of its inputs, unless it is for a virtual GPU
     return kept if wanted["target"] in TARGETS else {**kept, "target": wanted["target"]}

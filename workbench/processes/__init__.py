@@ -2,7 +2,7 @@
 
 DOORS = {
     "child": "A process that runs a program of this package and ends with this one.",
-    "parent": "The child's side, and what both sides say.",
-    "worker": "A child that answers one request after the other.",
+    "parent": "The child's side of the connection, and the messages of both sides.",
+    "worker": "A child process that handles one request after another.",
 }
 """What other rooms import of this one."""

@@ -197,4 +197,4 @@ class Worker:
 
     def _last_words(self) -> str:
         words = "" if self._child is None else self._child.last_words()
-        return f"The last it printed:\n{words}" if words else ""
+        return f"Its last output:\n{words}" if words else ""

@@ -118,8 +118,8 @@ def _keys(report: Report, name: str) -> Mapping[str, _Parts]:
         why = report.why_missing("cache_parts")
         raise UsageError(
             f"The report of {name} has no cache key{f' ({why})' if why else ''}: torch did not "
-            "cache the graph, it was an AOTAutograd cache hit, or the report is older. Compile it "
-            "again with capture='full'."
+            "cache the graph, it was an AOTAutograd cache hit, or the report is from an older "
+            "version. Recompile with capture='full'."
         )
     return keys
 
@@ -146,7 +146,7 @@ def _sentence(row: KeyPart, a: Report, b: Report) -> str:
     if row.part == "torch's sources":
         releases = f"{a.environment.torch} / {b.environment.torch}"
         return f"torch's sources differ ({releases})"
-    return f"another value of {row.part}: {_pair(row)}"
+    return f"different values of {row.part}: {_pair(row)}"
 
 
 def _pair(row: KeyPart) -> str:

@@ -61,7 +61,7 @@ class RoundTripWay:
     peak_rss_bytes: int | None = number(
         "Peak RSS",
         "B",
-        "Peak resident memory of the process, with Python and torch",
+        "Peak resident memory of the process, including Python and torch",
         source="measured",
     )
     steady_least_s: float | None = None  # seconds of the shortest of the later calls

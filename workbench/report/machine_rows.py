@@ -277,7 +277,7 @@ class KernelFinding:
     other_program: tuple[int, ...] = ()  # the program instance of the conflicting access
     other_lane: tuple[int, ...] = ()  # the lane of the conflicting access
     count: int = field(
-        default=1, metadata=describe("Places", meaning="How many places have this bug.")
+        default=1, metadata=describe("Places", meaning="Number of places that have this bug.")
     )
     case: str = ""  # the difference from the given call; empty for that call
     programs: tuple[int, ...] = ()  # the program instances concerned
@@ -303,10 +303,12 @@ class CheckedCase:
     notes: tuple[str, ...] = ()  # notes for the reader
     seconds: float = field(
         default=0.0,
-        metadata=describe("Time", "s", source="measured", meaning="Seconds of the run on a CPU."),
+        metadata=describe(
+            "Time", "s", source="measured", meaning="Duration of the run on a CPU, in seconds."
+        ),
     )
     log_bytes: int = field(
-        default=0, metadata=describe("Log", "B", meaning="Memory of the access log.")
+        default=0, metadata=describe("Log", "B", meaning="Memory that the access log takes.")
     )
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
     least_read_bytes: int | None = field(
@@ -376,7 +378,7 @@ class MemoryAccess:
         "Used, L1",
         "share",
         hint="Bytes used / bytes fetched, with reuse in L1",
-        meaning="Bytes used over bytes fetched, if L1 keeps what a warp fetched.",
+        meaning="Bytes used over bytes fetched, if L1 keeps all fetched data.",
     )
     hint: str = ""  # the problem, the fix, and the evidence
     reason: str = ""  # why nothing was counted, or not all

@@ -131,7 +131,7 @@ class FormerTable:
     def __init__(self, *choice: str) -> None:
         self._instead = f"frame({', '.join(map(repr, choice))})"
         self._choice = choice
-        self.__doc__ = f"Deprecated: use `{self._instead}`. Removed in the next version."
+        self.__doc__ = f"Deprecated: use `{self._instead}`. Will be removed in the next version."
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

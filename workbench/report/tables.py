@@ -93,7 +93,7 @@ class Tables:
     sources = TableOf(rows.Source, "The user's functions that were traced.")
     graphs = TableOf(rows.Graph, "FX graphs of every stage, in the order in which they appeared.")
     nodes = TableOf(rows.Node, "FX nodes of every graph.")
-    bytecode = TableOf(rows.Bytecode, "Dynamo's bytecode of each function.")
+    bytecode = TableOf(rows.Bytecode, "The bytecode that Dynamo generated for each function.")
     breaks = TableOf(rows.Break, "Graph breaks.")
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
@@ -103,7 +103,7 @@ class Tables:
     lowerings = TableOf(Lowering, "The lowering of each operator, and its result.")
     scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
     kernels = TableOf(rows.Kernel, "Generated kernels and library calls.")
-    kernel_lines = TableOf(rows.KernelLine, "FX nodes behind the lines of the kernels' sources.")
+    kernel_lines = TableOf(rows.KernelLine, "FX nodes behind each line of kernel source.")
     buffers = TableOf(rows.Buffer, "Buffers of the lowered graphs.")
     wrappers = TableOf(rows.Wrapper, "Generated programs that call the kernels.")
     autotune = TableOf(rows.AutotuneChoice, "Choices that were autotuned.")
@@ -149,7 +149,7 @@ class Tables:
     checked_cases = TableOf(machine_rows.CheckedCase, "Kernel calls that were run instrumented.")
     accesses = TableOf(machine_rows.MemoryAccess, "Memory coalescing by source line.")
     layouts = TableOf(
-        machine_rows.KernelLayout, "The layouts of a kernel's tensors: the holder of each element."
+        machine_rows.KernelLayout, "Tensor layouts of a kernel: which thread holds each element."
     )
     artifact = TableOf(
         file_rows.ArtifactFact, "Facts about the file that the program was saved to or loaded from."
@@ -162,7 +162,7 @@ class Tables:
     )
     roundtrip = TableOf(
         file_rows.RoundTripWay,
-        "Start-up modes, from the file or eager to a result in a fresh process.",
+        "Start-up modes, each run from a fresh process to the first result.",
     )
     roundtrip_phases = TableOf(file_rows.RoundTripPhase, "The phases of each start-up mode.")
     roundtrip_leaves = TableOf(
@@ -170,7 +170,7 @@ class Tables:
     )
     phases = TableOf(rows.Phase, "The timeline, properly nested on each thread.")
     cache = TableOf(rows.CacheEvent, "Hits and misses of torch's caches.")
-    cache_parts = TableOf(rows.CachePart, "The parts of the keys of torch's caches.")
+    cache_parts = TableOf(rows.CachePart, "The parts of torch's cache keys.")
     capabilities = TableOf(
         rows.Capability, "The parts that were captured, and why others were not."
     )

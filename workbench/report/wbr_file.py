@@ -226,7 +226,7 @@ def _unpack(content: bytes) -> tuple[bytes, bytes]:
     unpacker = zlib.decompressobj(_GZIP)
     part = unpacker.decompress(content, _PART_LIMIT)
     if unpacker.unconsumed_tail:
-        raise ValueError(f"a part of more than {_PART_LIMIT} bytes")
+        raise ValueError(f"a part has more than {_PART_LIMIT} bytes")
     if not unpacker.eof:
         raise ValueError("a part is cut short")
     return part, unpacker.unused_data

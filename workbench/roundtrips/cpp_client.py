@@ -69,13 +69,14 @@ def _packed(file: Path, name: str) -> tuple[PackageManifest, PackagedModel]:
     model = manifest.model(name)
     if model.device.partition(":")[0] != "cpu":
         raise UsageError(
-            f"The client in C++ is timed for packages of the CPU, this one is for {model.device}: "
+            f"Only CPU packages are timed in a C++ client, and this one is for {model.device}: "
             "its calls return before the device has finished."
         )
     if model.operators:
         raise UsageError(
-            f"{model.name} calls {', '.join(model.operators)}, which a program without Python has "
-            "to be linked with: package.cpp_project(folder, libraries=[path]) writes one."
+            f"{model.name} uses the custom operators {', '.join(model.operators)}, so a C++ "
+            "program has to be linked with their library: package.cpp_project(folder, "
+            "libraries=[path])."
         )
     return manifest, model
 
@@ -86,7 +87,7 @@ def _run(command: Sequence[str], folder: Path) -> dict[str, Any]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = done.stderr.strip() or f"it ended with {done.returncode}"
-        raise WorkbenchError(f"The program in C++ failed: {reason.removeprefix('error: ')}")
+        raise WorkbenchError(f"The C++ program failed: {reason.removeprefix('error: ')}")
     answer = json.loads(done.stdout)
     moments = [began, *(answer[name] for name in ("started", "inputs", "loaded", "first_result"))]
     names = ("start", "inputs", "load", "first_call")

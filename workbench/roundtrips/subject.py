@@ -117,7 +117,7 @@ class Shipment:
 def require_same(file: Path, is_same: bool) -> None:
     """Raise `ArtifactError` where a file was replaced since it was loaded."""
     if not is_same:
-        raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
+        raise ArtifactError(f"{file.name} was replaced after it was loaded: load it again.")
 
 
 def choose_original(

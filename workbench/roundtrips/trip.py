@@ -282,7 +282,7 @@ def _unreached(where: str, expected: Leaves, actual: Leaves) -> Iterator[tuple[s
             is_new = not any(name in own_names for own_names in reached)
             if name in values or (where == "state" and (name in names or is_new)):
                 continue
-            yield name, "one of the two does not reach it"
+            yield name, "only one of the two runs reaches it"
 
 
 def _random_rows(

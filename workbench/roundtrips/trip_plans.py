@@ -46,9 +46,9 @@ from workbench.roundtrips.subject import (
 )
 
 _LATER = "later"
-_NO_CLIENT = "a client in C++ is written for packages: wb.package(model, args, path=...)"
-_NO_LOADER = "torch has no loader of its own for a function with its breaks"
-_IN_PYTHON = "code with breaks runs in Python: a client in C++ is written for packages"
+_NO_CLIENT = "only packages have a C++ client: wb.package(model, args, path=...)"
+_NO_LOADER = "torch has no loader for a function with graph breaks"
+_IN_PYTHON = "code with graph breaks runs in Python; only packages have a C++ client"
 _NO_NAME = (
     "no other process can import {name}: it or its class is defined in a script, a notebook or "
     "another function. Move it into a module"
@@ -77,7 +77,7 @@ def plan_trip(
     if isinstance(x, CrossCompiled):
         raise WorkbenchError(
             f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
-            "with the machine that it is for: wb.check(path, machine=...)."
+            "with its target machine: wb.check(path, machine=...)."
         )
     raise UsageError(
         f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package, "
@@ -138,7 +138,7 @@ def _of_compiled(
         "imports": saveable.imports,
     }
     if names := ", ".join((*manifest.missing_names, *classes)):
-        sentence = f"handed over at load, f_globals=, since nobody can import them: {names}"
+        sentence = f"passed at load in f_globals=, because they cannot be imported: {names}"
         notes = (*notes, sentence)
     report = compiled.report
     if not len(report.members):  # with a file that was kept before it stays at that
@@ -169,7 +169,7 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
             return time.perf_counter() - start, notes
         except ArtifactError as error:
             notes = (
-                f"saved without its weights, the module was handed over: {read_first_line(error)}",
+                f"saved without weights; the module was passed at load: {read_first_line(error)}",
             )
     start = time.perf_counter()
     save_compiled(compiled, file, weights="later")

@@ -4,7 +4,7 @@ from workbench.specs.catalogue import Catalogue
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
 DOORS = {
-    "device": "A GPU of the catalogue, as torch and Triton describe it.",
+    "device": "Describes a GPU of the catalogue as torch and Triton would.",
 }
 """What other rooms import of this one."""
 

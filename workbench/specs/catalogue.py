@@ -286,5 +286,6 @@ def _check_name(name: str, origin: str) -> None:
     plain = name.replace("-", "").isalnum() and name.isascii() and name == name.lower()
     if not plain or name.startswith("-"):
         raise UsageError(
-            f"{origin}: {name!r} cannot name a target. Use lower-case letters, digits and dashes."
+            f"{origin}: {name!r} is not a valid target name. Use lower-case "
+            "letters, digits and dashes."
         )

@@ -149,7 +149,7 @@ TIMELINE = (
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (TIMELINE, "is a torch.profiler memory timeline as a page"),
+        (TIMELINE, "is a torch.profiler memory timeline as an HTML page"),
         (b"<!DOCTYPE html><html><body>", "is an HTML page"),
         (b"[[1, 2], [[0], [0]]]", "is a torch.profiler memory timeline"),
         (b'{"schemaVersion": 1, "traceEvents": [', "wb.read_profile"),

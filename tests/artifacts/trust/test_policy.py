@@ -144,8 +144,11 @@ def _dangling_folder(file: Path) -> None:
         (lambda file: os.mkfifo(file), "a pipe or a device"),
         (lambda file: file.mkdir(), "Is a directory"),
         (lambda file: file.symlink_to("policy.toml"), "Too many levels"),
-        (lambda file: file.write_text("a = " + "[" * 100_000), "too many values in each other"),
-        (lambda file: file.write_text("a = " + "{a = " * 50_000), "too many values in each other"),
+        (lambda file: file.write_text("a = " + "[" * 100_000), "its values are nested too deeply"),
+        (
+            lambda file: file.write_text("a = " + "{a = " * 50_000),
+            "its values are nested too deeply",
+        ),
         (lambda file: file.write_text("a." * 100_000 + "a = 1"), "more than 1,000 dots"),
         (lambda file: file.write_text("#" * 300_000 + "\nforbid_trust_true = 1"), "the limit is"),
         (lambda file: file.write_bytes(b"signed_by = []\xff"), "can't decode"),

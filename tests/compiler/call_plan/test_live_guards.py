@@ -224,7 +224,7 @@ def test_no_file_has_a_value_of_the_environment(
     handle(X)
     monkeypatch.setenv("WB_TEST_TOKEN", "another")
     monkeypatch.setitem(globals(), "TOKENS", ("another", "b"))
-    with pytest.raises(wb.ContractError, match="a different value of the environment") as had:
+    with pytest.raises(wb.ContractError, match="a different value of an environment") as had:
         handle(X)
     assert token not in str(had.value)
 

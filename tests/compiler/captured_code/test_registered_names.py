@@ -55,15 +55,15 @@ def _custom_getattribute(self: Any, name: str) -> Any:
 
 HIDDEN = {
     "child": (_in_instance("inner", nn.Linear(4, 4)), "Own.inner: an attribute of the object"),
-    "parameter": (_in_instance("w", torch.zeros(4)), "hides the parameter"),
-    "buffer": (_in_instance("b", torch.zeros(4)), "hides the buffer"),
+    "parameter": (_in_instance("w", torch.zeros(4)), "shadows the parameter"),
+    "buffer": (_in_instance("b", torch.zeros(4)), "shadows the buffer"),
     "vars": (lambda module: module.__dict__.update(w=torch.zeros(4)), "Own.w: an attribute of"),
     "a deeper one": (
         lambda module: object.__setattr__(module.inner, "weight", torch.zeros(4, 4)),
         "Own.inner.weight: an attribute of the object",
     ),
-    "property": (_in_class("w", property(lambda _: 7.0)), "an attribute of the class Own hides"),
-    "class attribute": (_in_class("inner", staticmethod(torch.relu)), "hides the child"),
+    "property": (_in_class("w", property(lambda _: 7.0)), "an attribute of the class Own shadows"),
+    "class attribute": (_in_class("inner", staticmethod(torch.relu)), "shadows the child"),
     "__getattr__": (
         _in_class("__getattr__", _custom_getattr),
         "Own.__getattr__: the class",
@@ -105,7 +105,7 @@ def test_bases_that_are_others_are_refused(net: Net) -> None:
 def test_a_name_that_is_shown_again_is_right(net: Net) -> None:
     compiled = compile_eager(net, (X,))
     vars(net)["w"] = torch.zeros(4)
-    with pytest.raises(wb.ContractError, match="hides the parameter"):
+    with pytest.raises(wb.ContractError, match="shadows the parameter"):
         compiled(X)
     del vars(net)["w"]
     torch.testing.assert_close(compiled(X), net(X))
@@ -201,7 +201,7 @@ def test_a_module_that_is_held_unregistered(net: Net, holder: str, tmp_path: Pat
     handle.remove()
     vars(net)["w"] = torch.zeros(4)
     for compiled in (live, loaded):
-        with pytest.raises(wb.ContractError, match="hides the parameter"):
+        with pytest.raises(wb.ContractError, match="shadows the parameter"):
             compiled(X)
 
 

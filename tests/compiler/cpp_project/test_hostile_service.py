@@ -109,7 +109,7 @@ def test_what_nests_too_deeply_is_refused_before_it_is_parsed(
     for body in (deep, good.replace(b'"7"', deep)):
         status, answer = post(service, body)
         assert status == (400 if len(body) <= 64 * MIB else 413)
-        assert "nests more than 72 lists" in answer["error"]
+        assert "nested more than 72 deep" in answer["error"]
 
 
 @pytest.mark.parametrize(

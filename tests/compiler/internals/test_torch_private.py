@@ -195,5 +195,5 @@ def test_a_missing_name_is_a_sentence() -> None:
 
 def test_a_name_of_newer_releases_says_with_which_it_came() -> None:
     row = tp.Name("torch._dynamo:no_such_thing", "showing an error", since="2.12")
-    with pytest.raises(TorchNameMissing, match=r"error\. It came with torch 2\.12\. Checked on"):
+    with pytest.raises(TorchNameMissing, match=r"error\. It was added in torch 2\.12\. Use torch"):
         row.get()

@@ -53,14 +53,14 @@ REFUSED = {
     "add: n is a numpy.int32, but a kernel takes .* Python numbers": lambda: call(
         args=(*ARGS[:3], np.int32(8)), BLOCK=8
     ),
-    "add: x holds complex64, a type that Triton lacks": lambda: call(
+    "add: x is complex64, a dtype that Triton lacks": lambda: call(
         args=(X + 0j, *ARGS[1:]), BLOCK=8
     ),
     "add: y holds float8_e8m0fnu, .*, such as .view.torch.uint8": lambda: call(
         args=(X, X.to(torch.float8_e8m0fnu), *ARGS[2:]), BLOCK=8
     ),
     "add: BLOCK is a tensor, but tl.constexpr needs a number": lambda: call(BLOCK=torch.tensor(8)),
-    "That is a launch, .*: pass wb.kernel the kernel, and grid": lambda: call(add[(4,)], BLOCK=8),
+    "is a launch: pass wb.kernel the kernel itself, and grid": lambda: call(add[(4,)], BLOCK=8),
     "add: BLOCK is given, but its autotuner's configurations set it": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
     ),

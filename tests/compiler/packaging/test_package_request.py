@@ -41,7 +41,7 @@ def test_the_call_names_all_that_was_asked_for(tmp_path: Path) -> None:
     )
     path = written(tmp_path / "m.pt2", request, weights="beside")
     assert refusal(path).splitlines() == [
-        f"{path} is a package without example inputs, so it cannot be made again from "
+        f"{path} is a package without example inputs, so it cannot be rebuilt from "
         f"the file alone. It was made on torch {manifest().versions.torch} with:",
         f"  wb.package(Block, args, path='{path}', dynamic_shapes={{'x': {{0: Dim('batch')}}}}, "
         """options={"max_fusion_size": 8, "epilogue_fusion": False}, mode='max-autotune', """

@@ -75,7 +75,7 @@ def test_autograd_functions_and_arbitrary_masks_work_on_this_torch() -> None:
 def test_python_state_that_the_program_reads() -> None:
     words = refused(samples.Counting().eval(), torch.randn(4))
     assert f'at {place("read below")}: "self.count += 1"' in words
-    assert "the value at capture would stay" in words
+    assert "it would keep the value at capture" in words
     assert "register_buffer" in words
 
 

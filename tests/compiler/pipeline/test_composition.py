@@ -24,7 +24,7 @@ def test_mode_dynamic_and_backend_of_torch_compile_are_taken_over() -> None:
     assert (tuned.backend, tuned.mode, tuned.options) == ("inductor", "max-autotune", {})
     assert tuned.dynamic is False
     assert tuned.notes == (
-        "unwrapped what torch.compile returned: takes over mode='max-autotune', dynamic=False",
+        "unwrapped the result of torch.compile: takes over mode='max-autotune', dynamic=False",
     )
     assert choose_options(torch.compile(torch.nn.ReLU(), mode="reduce-overhead")).mode == (
         "reduce-overhead"

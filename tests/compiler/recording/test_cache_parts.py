@@ -112,7 +112,7 @@ def test_another_configuration_of_torch(first: Report) -> None:
         torch.use_deterministic_algorithms(False)
     differences = wb.why_recompiled(first, other).differences
     assert differences[0].startswith(
-        "another value of deterministic algorithms: (False, False, True) / (True, "
+        "different values of deterministic algorithms: (False, False, True) / (True, "
     )
     assert "the options differ: deterministic default / True" in differences
 

@@ -16,7 +16,7 @@ def test_every_saved_tensor_has_torchs_reason() -> None:
     assert all(row.why == reasons[row.name] for row in memory.saved)
     product = "not recomputed: not in recomputable allowlist"
     assert [reasons[name] for name in ("addmm", "addmm_1")] == [product] * 2
-    assert reasons["primals_3"] == "given: it is live anyway"
+    assert reasons["primals_3"] == "an input: it is live anyway"
     kept = "which is not recomputed: reduction op"
     assert reasons["getitem_1"] == f"a result of var_mean, {kept}"
     assert reasons["rsqrt"] == f"the cheapest value to save after var_mean, {kept}"

@@ -47,7 +47,7 @@ def test_each_trouble_is_told_from_the_others(trouble):
         ("transposed", "run along axis 0 of the block: swap its axes"),
         (
             "shifted",
-            "An instruction touches 5 sectors, 4 if it were aligned to one. Every instruction "
+            "An instruction touches 5 sectors, or 4 if aligned to a sector. Every instruction "
             "starts 1 element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements "
             "separately, or pass x as a view that starts 1 element before an aligned one.",
         ),

@@ -41,7 +41,7 @@ def test_the_build_of_torch_can_be_shown() -> None:
         raise RuntimeError("Cannot query detailed CUDA version without ATen_cuda library.")
 
     device = cast("Device", SimpleNamespace(name="NVIDIA H100"))
-    assert "NVIDIA H100, which is not here" in _build_of(device, fails)()
+    assert "NVIDIA H100 (virtual)" in _build_of(device, fails)()
     assert _build_of(device, lambda: "as built")() == "as built"
 
 

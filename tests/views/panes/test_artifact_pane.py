@@ -44,7 +44,7 @@ def test_a_record_does_not_say_that_nothing_was_saved_after_it(
     found = document(Report.load(RECORDS / "block.wbr"), context).data["file"]
     assert isinstance(found, dict)
     assert found["heading"] == heading
-    assert ("taken after saving names the file" in found["advice"]) is is_later
+    assert ("obtained after saving names the file" in found["advice"]) is is_later
 
 
 def having(name: str, *rows: object) -> Report:

@@ -26,7 +26,7 @@ def test_a_model_alone_says_that_it_is_one(sample_report: Report) -> None:
 def test_a_measured_time_says_how_much_of_the_roof_was_reached(sample_report: Report) -> None:
     text, source = verdicts(with_roof(sample_report, measured_us=16.5))["k1"]
     assert text == "Bound by memory, at least 15.0 µs, 91 % of the roofline (16.5 µs measured)"
-    assert "Measured by profile(): 16.5 µs of one call." in source
+    assert "Measured by profile(): 16.5 µs per call." in source
 
 
 def test_a_kernel_far_below_its_roof_is_not_said_to_be_bound_by_it(
@@ -42,13 +42,13 @@ def test_a_kernel_far_below_its_roof_is_not_said_to_be_bound_by_it(
 
 def test_faster_than_the_roof_is_explained(sample_report: Report) -> None:
     text, _ = verdicts(with_roof(sample_report, measured_us=10.0))["k1"]
-    assert "faster than DRAM allows: its data may be cached" in text
+    assert "faster than DRAM allows, because its data may be cached" in text
 
 
 def test_work_above_the_roof_of_computing_is_not_put_down_to_a_cache(
     sample_report: Report,
 ) -> None:
-    """Seen: "bound by compute … faster than DRAM allows: its data may be cached"."""
+    """Seen: "bound by compute … faster than DRAM allows, because its data may be cached"."""
     text, _ = verdicts(with_roof(sample_report, bound="compute", measured_us=10.0))["k1"]
     assert "150 % of the roofline, faster than the measured peak: its operations" in text
     assert "DRAM" not in text

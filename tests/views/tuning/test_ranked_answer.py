@@ -70,7 +70,7 @@ def test_an_order_among_equals_is_no_order() -> None:
         RankedConfig("k0", "h100", f"XBLOCK={2**n}", 4, 1, rank=n + 1, model_us=1.0 + n // 2)
         for n in range(3)
     ]
-    assert "The model gives the top 2 the same time" in only(*same).to_html()
+    assert "The model predicts the same time for the top 2" in only(*same).to_html()
     assert "the same time" not in only(same[0], same[2]).to_html()
 
 

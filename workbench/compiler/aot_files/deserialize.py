@@ -267,7 +267,7 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ArtifactError(
-            f"A kernel of the artifact cannot be started: {error}. If the temporary folder forbids "
+            f"A kernel of the artifact cannot be loaded: {error}. If the temporary folder forbids "
             "execution, set TMPDIR to another one."
         ) from error
     function: Callable[..., Any] = getattr(module, entry)

@@ -1,7 +1,7 @@
 """How compiled code is called and checked: the plan, and guards tried on objects and examples."""
 
 DOORS = {
-    "plan": "All that a checked call needs.",
-    "live_guards": "Guards that a live handle compares and a file drops.",
-    "guard_sandbox": "Example calls, on which guards are tried without the tensors.",
+    "plan": "Everything that a checked call needs.",
+    "live_guards": "Guards that a live handle checks but a file cannot store.",
+    "guard_sandbox": "Example calls for trying guards without the original tensors.",
 }

@@ -139,7 +139,7 @@ class GuardSandbox(LivePart):
     def why_not(self) -> str | None:
         """Why no inputs can be tried, or None."""
         if self.plan.contract.leaves is None:
-            return "A torch-written file does not describe its inputs."
+            return "A file written by torch does not describe its inputs."
         if not self._tensors:
             return "The call has no tensor among its inputs."
         odd = [leaf for leaf in self._tensors.values() if leaf.type not in ("Tensor", "Parameter")]

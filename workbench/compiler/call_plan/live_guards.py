@@ -203,7 +203,7 @@ def list_default_rows(
             yield {
                 "name": f"L[{key!r}]",
                 "kind": "DEFAULT",
-                "why": "a mutable default: a file has its own copy, made at save",
+                "why": "a mutable default: a file has its own copy, made when it was saved",
                 "frozen": value_text(value),
                 "place": f"{key} (default of {name})",
             }
@@ -219,7 +219,7 @@ def list_closure_rows(function: types.FunctionType) -> Iterator[Mapping[str, str
             yield {
                 "name": f"L[{name!r}]",
                 "kind": "CLOSURE",
-                "why": "a closure variable: a file has its own copy, made at save",
+                "why": "a closure variable: a file has its own copy, made when it was saved",
                 "frozen": value_text(cell.cell_contents),
                 "place": f"{name} (closure of {function.__qualname__})",
             }
@@ -232,7 +232,7 @@ def list_answer_rows(code: InlinedCode) -> Iterator[Mapping[str, str]]:
             yield {
                 "name": one.name,
                 "kind": "ANSWER",
-                "why": "torch has no guard for what was read",
+                "why": "torch has no guard for the value that was read",
                 "frozen": value_text(one.expected, one.name),
                 "place": one.name,
             }

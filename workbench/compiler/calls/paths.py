@@ -127,7 +127,7 @@ class Path:
             for kind, key in path.steps
         ):
             raise ArtifactError(
-                f"The manifest holds {data!r}, which is not a path. Do not use the file."
+                f"The manifest contains {data!r}, which is not a path. Do not use the file."
             )
         return path
 

@@ -1,7 +1,7 @@
 """What is compiled in besides the inputs: values of globals and attributes, inlined code."""
 
 DOORS = {
-    "specialized_values": "Specialized values, and where to find them.",
-    "inlined_code": "Inlined functions, and whether they have changed.",
-    "code_digest": "Digests of code objects and of the files they come from.",
+    "specialized_values": "Finds the values that the code was specialized for.",
+    "inlined_code": "Checks whether inlined functions have changed.",
+    "code_digest": "Computes digests of code objects and of their source files.",
 }

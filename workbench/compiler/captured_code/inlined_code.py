@@ -44,7 +44,7 @@ _CHANGED = {
     CLASS: "it was compiled in as an object of a different class",
     NO_ATTRIBUTE: "the object received its own attribute after compilation",
     NO_KEY: "it did not exist at compilation and exists now",
-    ANSWER: "it was compiled in and gives a different answer now",
+    ANSWER: "its result was compiled in and is different now",
 }
 _GONE = "it was compiled in and has been removed or replaced"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
@@ -480,7 +480,7 @@ _REGISTERED = {"_modules": "child", "_parameters": "parameter", "_buffers": "buf
 _WITHOUT_PARTS = (*_PLAIN, torch.Tensor)
 _NOT_FOLLOWED = (*_WITHOUT_PARTS, type, types.ModuleType, types.FunctionType)
 _LOOKUPS = ("__getattr__", "__getattribute__")
-_HIDDEN = "{} hides the {} that the compiled code reads"
+_HIDDEN = "{} shadows the {} that the compiled code reads"
 
 
 @dataclass(frozen=True)

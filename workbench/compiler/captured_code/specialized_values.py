@@ -62,7 +62,7 @@ _SAID = {
     "keys": "compiled with the keys {}, now it has different ones",
     "alive": "compiled with an object that is gone",
     "code": "its compiled-in code has changed",
-    "hidden": "compiled with a different value of the environment (not shown)",
+    "hidden": "compiled with a different value of an environment variable (not shown)",
 }
 
 

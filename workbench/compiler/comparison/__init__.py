@@ -1,8 +1,8 @@
 """What two runs of a call gave, compared leaf by leaf."""
 
 DOORS = {
-    "trial": "Runs a call in two ways, and compares results and effects.",
-    "judgement": "Pairs of leaves, compared by tolerance, then with eager in float64.",
-    "output_comparison": "What was compared, as plain data.",
+    "trial": "Runs a call in two ways, and compares the results and side effects.",
+    "judgement": "Compares leaves by tolerance first, then with eager in float64.",
+    "output_comparison": "The outcome of a comparison, as plain data.",
 }
 """What other rooms import of this one."""

@@ -109,8 +109,8 @@ def _settle(
     settled = _settled(row, pair, wide, samples)
     if settled.verdict == "failed" and (is_foreign or not is_known):
         reason = (
-            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, much for its "
-            "size, and has no float64 value that identifies rounding error"
+            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, a lot for "
+            "its size, and has no float64 value that would identify rounding error"
         )
         return replace(loose, verdict="not checked", reason=reason)
     return _plain(settled)
@@ -186,7 +186,7 @@ def _settle_coarse(
 
         if not is_explained(_FIRST_STEPS) and not is_explained(_OF_STEPS):
             reason = (
-                "it is further from the float64 value than rounding in the program and of its "
+                "it is further from the float64 value than rounding in the program and in its "
                 "result explains"
             )
             return replace(passed, verdict="failed", reason=reason)

@@ -38,7 +38,7 @@ CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, t
 _HOOKS_GUARD = "EMPTY_NN_MODULE_HOOKS_DICT"
 _OURS = ("GLOBAL_STATE", _HOOKS_GUARD)  # torch's own also compares threads
 _NO_BACKWARD = "without a backward pass, nothing is saved for it"
-_NOTED_BY_LIBRARY = "a library writes what it meets there at run time"
+_NOTED_BY_LIBRARY = "a library adds entries to it at run time"
 _NOT_ASKED = (_NO_BACKWARD, _NOTED_BY_LIBRARY)  # not in this process either
 # dropped without losing a check
 _REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
@@ -229,7 +229,7 @@ def _why_not(
     if entry.has_value and _is_of_parametrization(entry):
         return "the class of a parametrized module is created at run time"
     if across(entry.orig_guard):
-        return "a file has a copy of the global, which is not an input of a call"
+        return "a file has its own copy of the global, which is never the same object as an input"
     others = [(name, "G[" in name) for name in find_other_sides(entry.orig_guard)]
     reasons = (
         _why_not_reached(*one, anchored, code) for one in ((entry.name, entry.is_global), *others)

@@ -42,7 +42,7 @@ _OF_CLASS = re.compile(r"dict\((.+?)\.__dict__\)\['(\w+)'\]")
 _REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"len\((?P<at>.+)\) == (?P<was>\d+)", "it had {was} parts when compiled"),
+        (r"len\((?P<at>.+)\) == (?P<was>\d+)", "it had {was} elements when compiled"),
         (r"list\(dict\.keys\((?P<at>.+)\)\) == (?P<was>.+)", "it had the keys {was}"),
         (r"not hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had no attribute {was}"),
         (r"hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had an attribute {was}"),

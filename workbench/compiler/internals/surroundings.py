@@ -47,8 +47,8 @@ def find_recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
     is_tracing: Any = torch.jit.is_tracing  # type: ignore[attr-defined]  # documented
     if is_tracing():
         yield (
-            f"torch.jit.trace records single operators, and the compiled {name} has none: trace "
-            "the eager function"
+            f"torch.jit.trace records individual operators, and the compiled {name} has none: "
+            "trace the eager function"
         )
     if has_tangents(values):
         yield (
@@ -69,15 +69,15 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     transform = _transform(leaves)
     if transform is not None:
         yield (
-            f"{transform} transforms single operators, and the compiled {name} has none. Apply it "
-            f"to the eager function and compile that, as in wb.aot_compile({transform}({name}), …)"
+            f"{transform} transforms individual operators, and the compiled {name} has none. Apply "
+            f"it to the eager function and compile that: wb.aot_compile({transform}({name}), …)"
         )
 
 
 def refuse_fx_trace(name: str) -> str:
     """What torch.fx is told in place of a graph."""
     return (
-        f"torch.fx.symbolic_trace follows single operators, and the compiled {name} has none: "
+        f"torch.fx.symbolic_trace records individual operators, and the compiled {name} has none: "
         "trace the eager function"
     )
 
@@ -96,8 +96,8 @@ def _modes(name: str) -> Iterator[str]:
     for mode in tp.DISPATCH_MODES.get()():
         kind = type(mode).__name__.lstrip("_")
         yield (
-            f"{'make_fx' if kind == _PROXIES else kind} follows single operators, and the compiled "
-            f"{name} has none: run the eager function under it"
+            f"{'make_fx' if kind == _PROXIES else kind} sees individual operators, and the "
+            f"compiled {name} has none: run the eager function under it"
         )
 
 

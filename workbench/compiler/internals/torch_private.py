@@ -65,8 +65,8 @@ class Name:
             raise TorchNameMissing(
                 f"torch {torch.__version__} has no {self.target.replace(':', '.')}, which the "
                 f"workbench needs for {self.used_for}. "
-                + (f"It came with torch {self.since}. " if self.since else "")
-                + f"Checked on torch {self.checked_on}: use that release, or report this one."
+                + (f"It was added in torch {self.since}. " if self.since else "")
+                + f"Use torch {self.checked_on}, which was tested, or report an issue."
             )
         return value
 
@@ -164,7 +164,7 @@ PACKED_KERNELS = _inductor(
 )
 TORCH_KEY = _codecache("torch_key", "loading GPU kernels compiled by a different torch build")
 CODE_HASH = _codecache("code_hash", "loading GPU kernels compiled by a different torch build")
-AOT_PICKLER = _dynamo("aot_compile:AOTCompilePickler", "naming another machine in a payload")
+AOT_PICKLER = _dynamo("aot_compile:AOTCompilePickler", "naming a different machine in a payload")
 AOT_REDUCER = _dynamo(
     "aot_compile:AOTCompilePickler.reducer_override", "saving captured tensors that share memory"
 )

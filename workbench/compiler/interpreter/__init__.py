@@ -2,7 +2,7 @@
 
 DOORS = {
     "reference": "Runs captured graphs on the CPU, node by node.",
-    "stage_checks": "Which compilation stage on this machine caused a difference.",
+    "stage_checks": "Finds the compilation stage that caused a difference on this machine.",
     "verification": "Runs a program for a GPU on the CPU and compares it with eager.",
 }
 """What other rooms import of this one."""

@@ -26,7 +26,7 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
 from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
-UNDECIDED = "integers differ, possibly by rounding; several ranks cannot decide that"
+UNDECIDED = "integers differ, possibly by rounding, which a run of several ranks cannot decide"
 
 
 class Checker:
@@ -397,7 +397,7 @@ class _Loops:
         if name != self._name:
             return
         if mode is not None:
-            raise LoopsNotComputed("its loops add to what is there")
+            raise LoopsNotComputed("its loops add to existing values")
         self._put(index, self._everywhere(value, self._shape), self._shape)
 
     def _op_store_reduction(self, name: str, index: Any, value: Tensor) -> None:

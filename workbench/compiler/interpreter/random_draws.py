@@ -179,7 +179,7 @@ class Replay(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return output  # nothing was drawn
         number = self._numbers.setdefault(state, len(self._numbers))
         if number >= len(self._draws):
-            raise DrawsCountError(f"{func} draws random numbers, but the graph has none left")
+            raise DrawsCountError(f"{func} draws more random numbers than the graph")
         return _with(self._draws[number], func, args, kwargs, output)
 
 

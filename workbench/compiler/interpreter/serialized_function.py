@@ -81,8 +81,8 @@ def make_callable_here(
     lost = [name for name in serialized.external_data if name not in values]
     if lost:
         raise UsageError(
-            f"{callee.name} reaches {', '.join(lost)} in a way that cannot be reproduced for its "
-            "program here. Pass it as an argument, or verify with target='host'."
+            f"{callee.name} refers to {', '.join(lost)} in a way that cannot be reproduced for "
+            "its program here. Pass it as an argument, or verify with target='host'."
         )
     outside = {name: values[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None

@@ -37,7 +37,7 @@ _PASSES = (
 )
 _CODE = (
     "The captured graph and the graph after the passes agree with eager: the code generation is "
-    "wrong. wb.aot_compile(..., backend='eager') computes it as captured."
+    "wrong. wb.aot_compile(..., backend='eager') runs the captured graph."
 )
 _CHANGED = (
     "A new compilation agrees with eager in every stage: a compiled-in value has changed since, or "

@@ -163,7 +163,7 @@ def _refuse_meta(callee: Callee, question: Question) -> None:
         if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
             raise UsageError(
                 f"{name} has no data, so nothing can be computed with it. Verify with CPU tensors: "
-                "fill the module, and pass inputs with values."
+                "load the module's weights, and pass inputs with values."
             )
 
 
@@ -171,7 +171,7 @@ _NO_GRAPH = (
     "The captured graph was not kept ({}), so random numbers differ from the program's and the "
     "wrong stage is unknown."
 )
-_ON_A_GPU = "If it calls operators that only a GPU has, compare on one, or compile for 'host'."
+_ON_A_GPU = "If it calls operators that exist only on a GPU, compare there, or compile for 'host'."
 _AUTOCAST = {
     GPU: (
         "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts different "
@@ -180,8 +180,8 @@ _AUTOCAST = {
     CPU: "CPU autocast has no effect on a GPU, so eager ran without it.",
 }
 _BY_CHANCE = (
-    "it depends on random numbers, and eager could not draw the program's ({}); the program agrees "
-    "with its captured graph"
+    "it depends on random numbers, and eager could not reproduce the program's ({}); the program "
+    "agrees with its captured graph"
 )
 _OTHER_COUNT = "eager draws a different number of random values than the program ({})"
 _OTHER_DRAWS = "eager draws different random numbers than the program ({})"
@@ -610,5 +610,5 @@ def _masks_differ(once: Draw, again: Draw) -> Comparison:
     return make_failed_row(
         f"random numbers of {again.node}",
         f"forward and backward programs draw different numbers from one seed ({share:.0%} "
-        "differ), so the gradients belong to another mask",
+        "differ), so the gradients belong to a different mask",
     )

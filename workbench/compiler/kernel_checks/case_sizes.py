@@ -127,7 +127,7 @@ _OTHERS = re.compile(  # counts that a kernel takes apart, and does not cover in
 )
 _WHOLE = re.compile(r"even|divis|align|full|exact|multiple|unmasked|no_?mask", re.IGNORECASE)
 _INDICES = (torch.int16, torch.int32, torch.int64)
-_UNSURE = "may have another meaning too"
+_UNSURE = "may also be something other than a size"
 _LOG2_E = math.log2(math.e)
 
 
@@ -140,7 +140,7 @@ def derive_call(
     where no size is a multiple of a block. What integers of `written` hold decides nothing.
     """
     if call.generated:
-        return None, "its text contains sizes of the program"
+        return None, "its source contains sizes of the program"
     try:
         config = call.configs[0].all_kwargs() if call.configs else {}
         sizes = _Sizes(call, call.all_meta(config), call.resolve_grid(config), frozenset(written))
@@ -251,7 +251,7 @@ class _Sizes:
         call, first = self.call, self._name(values[0])
         allowed = torch.Tensor | int | float | None
         if any(not isinstance(value, allowed) for value in call.arguments.values()):
-            raise _Unsure("its descriptors and tuples have no known meaning for other sizes")
+            raise _Unsure("how its descriptors and tuples depend on sizes is unknown")
         if any(not tensor.is_contiguous() for tensor in self.tensors.values()):
             raise _Unsure("an argument is not contiguous")
         flat = all(tensor.ndim == 1 for tensor in self.tensors.values())
@@ -260,7 +260,7 @@ class _Sizes:
         for name, tensor in self.tensors.items():
             is_read = name not in self.written and tensor.dtype in _INDICES and tensor.numel()
             if is_read and int(tensor.max()) >= min(values) - 1:
-                raise _Unsure("its integers may be positions in another argument")
+                raise _Unsure("its integers may be indices into another argument")
         for name, value in {**call.arguments, **self.constants}.items():
             if value is True and name in call.meta and _WHOLE.search(name):
                 raise _Unsure(f"{name} requires whole sizes")

@@ -164,7 +164,7 @@ def _bind(
         except TypeError as error:
             raise UsageError(
                 f"{call.name}: the reference takes {', '.join(signature.parameters) or 'nothing'}. "
-                f"It is called with {', '.join(arguments)}, or with those of them that it names."
+                f"It is called with {', '.join(arguments)}, or with those that its parameters name."
             ) from error
     return bound.args, bound.kwargs
 

@@ -1,8 +1,8 @@
 """Hand-written kernels: what a call of one is."""
 
 DOORS = {
-    "kernel_call": "A call of a kernel that a user wrote: checked, and sent to a worker.",
-    "helion_kernels": "Helion's Triton code as a kernel call.",
-    "kernel_variants": "A kernel call as Triton's compiler takes it, in each configuration.",
+    "kernel_call": "Checks a call of a hand-written kernel, and sends it to a worker.",
+    "helion_kernels": "Turns Helion's Triton code into a kernel call.",
+    "kernel_variants": "Prepares a kernel call for Triton's compiler, once for each configuration.",
 }
 """What other rooms import of this one."""

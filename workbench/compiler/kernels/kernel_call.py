@@ -202,7 +202,7 @@ class KernelCall:
                 raise
             except Exception as error:  # it is the user's
                 reason = describe_error(error)
-                lacking = " That name has no known value." if isinstance(error, KeyError) else ""
+                lacking = " That name is unknown." if isinstance(error, KeyError) else ""
                 raise UsageError(f"{self.name}: its grid raised {reason}.{lacking}") from error
             if callable(grid):
                 raise UsageError(f"{self.name}: its grid returns another function, not a tuple.")
@@ -325,12 +325,12 @@ def explain_no_kernel(function: Any) -> str:
     """Why something is no kernel, and what takes it instead."""
     name = getattr(function, "__name__", None) or type(function).__name__
     if getattr(function, "__qualname__", "").startswith("KernelInterface.__getitem__"):
-        return "That is a launch, kernel[grid]: pass wb.kernel the kernel, and grid=(…) by name."
+        return "kernel[grid] is a launch: pass wb.kernel the kernel itself, and grid=(…) by name."
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     if isinstance(function, torch.nn.Module) or module == "torch":
-        why = "is torch code, which wb.aot_compile takes"
+        why = "is torch code: compile it with wb.aot_compile"
     elif callable(function):
-        why = "is a Python function: @triton.jit makes it a kernel, wb.aot_compile a program"
+        why = "is a Python function: decorate it with @triton.jit, or pass it to wb.aot_compile"
     else:
         why = f"is a {type(function).__name__}"
     return (
@@ -352,8 +352,8 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
     base = getattr(value, "base", value)
     if isinstance(base, torch.Tensor) and not has_type(base.dtype):
         raise UsageError(
-            f"{kernel}: {name} holds {str(base.dtype).removeprefix('torch.')}, a type that Triton "
-            f"lacks. Pass it as another, such as {_AS_OTHER[base.dtype.is_complex]}."
+            f"{kernel}: {name} is {str(base.dtype).removeprefix('torch.')}, a dtype that Triton "
+            f"lacks. Convert it to another one, such as {_AS_OTHER[base.dtype.is_complex]}."
         )
     is_known = value is None or isinstance(value, (*_NUMBERS, torch.Tensor))
     if not is_known and not hasattr(value, "block_shape"):

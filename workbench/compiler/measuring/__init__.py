@@ -1,8 +1,8 @@
 """Calls repeated: timed, their memory counted, their prints kept."""
 
 DOORS = {
-    "call_memory": "The memory of calls, counted without data or by torch's profiler.",
+    "call_memory": "Counts the memory of calls without data or with torch's profiler.",
     "silence": "Hides the output of one thread.",
-    "timing": "Times repeated calls, and what their generated programs call.",
+    "timing": "Times repeated calls, and the calls that their generated programs make.",
 }
 """What other rooms import of this one."""

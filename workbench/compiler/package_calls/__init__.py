@@ -1,8 +1,8 @@
 """How a packaged model is called: its parameters, the check of its inputs, its padded sizes."""
 
 DOORS = {
-    "bucket_sizes": "Requests of any size in models of a few sizes: padded, then cut.",
-    "call_check": "The input contract of a model, and the function that checks a call.",
-    "signature": "Converts arguments to leaves, and a library's outputs to the result.",
+    "bucket_sizes": "Pads requests of any size to a compiled size, and cuts the results.",
+    "call_check": "The input contract of a model, and a function that checks calls against it.",
+    "signature": "Flattens arguments to leaves, and rebuilds the result from a library's outputs.",
 }
 """What other rooms import of this one."""

@@ -58,8 +58,8 @@ def read_tree(text: str) -> Tree:
         return _read(data)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ArtifactError(
-            f"The package's description of its inputs or outputs cannot be read ({error}). Make it "
-            "again with this torch release."
+            f"The package's description of its inputs or outputs cannot be read ({error}). "
+            "Rebuild the package with this torch release."
         ) from error
 
 
@@ -272,8 +272,8 @@ class CallSignature:
         shape = [child.type for child in tree.children]
         if tree.type != "builtins.tuple" or shape != ["builtins.tuple", "builtins.dict"]:
             raise ArtifactError(
-                f"The description of the inputs of {model.name} cannot be read. Make the package "
-                "again with this torch release."
+                f"The description of the inputs of {model.name} cannot be read. Rebuild the "
+                "package with this torch release."
             )
         return cls(model.name, tree, _signature(model))
 

@@ -39,8 +39,8 @@ _CHANGES = frozenset(
 _TRAIN_REASON = "the model is in train mode, but a package is compiled for inference"
 _TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to continue training"
 _FROZEN = (
-    "the line changes a Python value that the program reads; a package has no Python, so the value "
-    "at capture would stay"
+    "the line changes a Python value that the program reads; a package has no Python, so it would "
+    "keep the value at capture"
 )
 
 Export = Callable[[], Any]

@@ -97,8 +97,8 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
     cause = error.__cause__ or error
     words = _first_lines(describe_error(cause), most=6)
     return CaptureError(
-        f"{title} was captured, but AOTInductor cannot compile it: {words}\n  error.report holds "
-        "every step until then. If wb.aot_compile takes the same call, save that instead. "
+        f"{title} was captured, but AOTInductor cannot compile it: {words}\n  error.report has "
+        "every step up to that point. If wb.aot_compile compiles the call, save that instead. "
         "Otherwise rewrite the line, or leave it out of the packaged model."
     )
 

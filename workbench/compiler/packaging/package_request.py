@@ -164,8 +164,7 @@ def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> An
 def write_repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (
-        f"{path} is a package without example inputs, so it cannot be made again from the file "
-        "alone. "
+        f"{path} is a package without example inputs, so it cannot be rebuilt from the file alone. "
     )
     manifest = package.manifest
     if manifest is None:
@@ -196,7 +195,7 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 
 EXPORTED = (
     "packaged from an exported program, whose frozen attributes and outside values are part of it; "
-    "nothing else is known of its source"
+    "nothing else is known about its source"
 )
 
 

@@ -26,8 +26,8 @@ from workbench.errors import ArtifactError
 _SAFE = 2  # the least size that torch does not take for impossible
 _FURTHEST = 4096  # up to here a size is looked for that breaks an assumption
 _WRONG = (
-    "calls are refused unless {}, which torch assumed when it chose kernels; elsewhere the "
-    "compiled code is wrong, so give an example of another size"
+    "calls are refused unless {}, which torch assumed when it chose kernels; for other sizes "
+    "the compiled code is wrong, so give an example of another size"
 )
 _UNTRIED = (
     "calls are refused unless {}, which torch assumed for the example; give an example of another "

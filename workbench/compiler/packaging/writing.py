@@ -197,8 +197,8 @@ def _others(target: Path, name: str, folder: Path, store: TrustStore) -> Iterato
         manifest = None if package is None else package.manifest
         if package is None or manifest is None or not manifest.are_variants:
             raise UsageError(
-                f"{target} exists and holds no variants. Choose another path, or make every "
-                "variant with variant=…, the first one too."
+                f"{target} exists and holds no variants. Choose another path, or package "
+                "every variant, including the first, with variant=…"
             )
         check_trust(str(target), opened.digest, trust=False, store=store, manifest=manifest)
         if len(manifest.signatures) > 1:

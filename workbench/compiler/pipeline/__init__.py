@@ -2,7 +2,7 @@
 
 DOORS = {
     "explain": "Finds every graph break of a call, by running it under Dynamo.",
-    "modes": "Inductor's options as users write them, merged with those of a mode.",
-    "pipeline": "Compiles ahead of time in named steps; a failing one is recorded, then raised.",
+    "modes": "Merges the user's Inductor options with those of a mode.",
+    "pipeline": "Compiles ahead of time in named steps, and records the step that fails.",
 }
 """What other rooms import of this one."""

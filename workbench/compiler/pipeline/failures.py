@@ -32,7 +32,8 @@ from workbench.errors import CaptureError, RefusedCall, describe_error
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
     "torch captures torch.autograd.grad and backward() only on request: compile inside `with "
-    "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files do not need it."
+    "torch._dynamo.config.patch(trace_autograd_ops=True):`. Later calls and "
+    "saved files do not need it."
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 _COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILINE)

@@ -28,7 +28,8 @@ def choose_fusion(choice: FusionChoice | None) -> Iterator[None]:
     with Patches() as patches:
         _Chosen(choice).install(patches)
         if patches.missing:
-            raise UsageError(f"Fusion cannot be chosen: {next(iter(patches.missing.values()))}.")
+            why = next(iter(patches.missing.values()))
+            raise UsageError(f"The choice of fused pairs cannot be applied: {why}.")
         yield
 
 

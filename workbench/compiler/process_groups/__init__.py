@@ -1,6 +1,6 @@
 """The process groups of this process, real or fake, here and in a worker."""
 
 DOORS = {
-    "cluster": "The rank and groups of this process, reproduced in another process.",
+    "cluster": "Reproduces the rank and process groups of this process in another one.",
 }
 """What other rooms import of this one."""

@@ -79,7 +79,7 @@ class AutotuneRecorder:
             text = Path(path).read_text(encoding="utf-8")
         call = getattr(inner, "choice", None)  # of a library: its function
         if text is None and call is not None and hasattr(call, "call_name"):
-            text = f"{call.call_name()}  # a call of a library"
+            text = f"{call.call_name()}  # a library call"
         return None if text is None else self._texts.add(self._places.shared(text.strip()))
 
 

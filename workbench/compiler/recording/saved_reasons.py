@@ -67,7 +67,7 @@ class SavedReasonRecorder:
 def _why(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> str:
     """Torch's reason for a node, or for what it would have to be computed again from."""
     if node.op == "placeholder":
-        return "given: it is live anyway"
+        return "an input: it is live anyway"
     if node.name in forbidden:
         return f"not recomputed: {forbidden[node.name]}"
     behind = _behind(node, saved, forbidden)

@@ -64,8 +64,8 @@ def choose_options(
         raise UsageError(f"dynamic is {dynamic!r}: expected None, True or False.")
     if dynamic is not None and dynamic_shapes is not None:
         raise UsageError(
-            f"dynamic={dynamic} covers every size, and dynamic_shapes names single ones: pass "
-            "only one of them."
+            f"dynamic={dynamic} applies to every size, and dynamic_shapes to individual ones: "
+            "pass only one of them."
         )
     there = read_outer_options(fn)
     if there is None:
@@ -109,7 +109,7 @@ def _notes(there: GivenThere, own: Mapping[str, Any], *, keeps: bool) -> tuple[s
         same = own[name] == value
         (adopted if is_kept or same else replaced).append(f"{name}={value!r}")
     words = f"takes over {', '.join(adopted)}" if adopted else "nothing is inherited"
-    notes = [f"unwrapped what torch.compile returned: {words}"]
+    notes = [f"unwrapped the result of torch.compile: {words}"]
     if replaced:
         notes.append(f"arguments given here replace {', '.join(replaced)} of torch.compile")
     if not there.fullgraph:

@@ -2,7 +2,7 @@
 
 DOORS = {
     "loaded": "One model of a package, ready to be called.",
-    "model_files": "The files of a model in its package, copied out; needs no torch.",
-    "several_models": "Several sizes or variants of one model behind one callable.",
+    "model_files": "Copies the files of a model out of its package; does not need torch.",
+    "several_models": "A callable that chooses among several sizes or variants of one model.",
 }
 """What other rooms import of this one."""

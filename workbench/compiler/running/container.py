@@ -188,7 +188,7 @@ class NativeContainer:
         def run(values: list[torch.Tensor]) -> list[Any]:
             if len(values) != inputs:  # beyond the interface the process would end
                 count = plural(len(values), "tensor")
-                raise ValueError(f"{count} for a library that takes {inputs}")
+                raise ValueError(f"got {count} for a library that takes {inputs}")
             arguments, answers = InputPlaces(), OutputPlaces()
             try:
                 arguments[:] = [_pointer(handle, None) for handle in handles(values)]
@@ -449,7 +449,7 @@ class Library:
         except AttributeError:
             raise ArtifactError(
                 f"The compiled library has no {name}: its torch release is unknown to this "
-                "workbench. Make the package again with torch 2.13 or newer."
+                "workbench. Rebuild the package with torch 2.13 or newer."
             ) from None
 
     def ask(self, name: str, container: c_void_p, *index: int, kind: Any) -> Any:

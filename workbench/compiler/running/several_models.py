@@ -225,7 +225,7 @@ def find_only_variant(name: str, fits: Sequence[VariantFit]) -> VariantChoice:
     """The variant that runs every call of a package: it was named, or no other one fits."""
     mine = next(fit for fit in fits if fit.name == name)
     others = any(fit.fits for fit in fits if fit.name != name)
-    how = "named when it was loaded" if others else "the only one that this machine can run"
+    how = "chosen by name at load" if others else "the only one that this machine can run"
     return VariantChoice(name, f"{mine.made_for}: {how}")
 
 

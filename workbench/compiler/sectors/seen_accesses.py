@@ -131,7 +131,7 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
             number_text(n / moved.instructions, "amount") for n in (moved.sectors, moved.earlier)
         )
         return (
-            f"An instruction touches {touched} sectors, {fewer} if it were aligned to one. "
+            f"An instruction touches {touched} sectors, or {fewer} if aligned to a sector. "
             f"{_say_behind(seen, moved, moved.behind or 0)}"
         )
     else:
@@ -151,8 +151,8 @@ def _say_behind(access: SeenAccess, moved: Moved, behind: int) -> str:
     ahead = (behind - access.start) % moved.sector
     if not ahead:
         return (
-            f"{name} itself starts {far}: align it, as {name}.clone() does, or pass it from an "
-            "aligned address on."
+            f"{name} itself starts {far}: align it, as {name}.clone() does, or pass a view that "
+            "starts at an aligned address."
         )
     return (
         f"Every instruction starts {far}. Handle the first "
@@ -171,7 +171,7 @@ def _say_cure(cure: WidenedAccess, trouble: Trouble) -> str:
         if value is None:
             facts.append(f"{name} does not start at a multiple of 16 bytes")
             tried.append(f"with {name} aligned")
-            does.append(f"pass {name} from such an address on")
+            does.append(f"pass {name} so that it starts at such an address")
         else:
             facts.append(f"{name} = {value} is not divisible by 16")
             tried.append(f"with {name} = {other}")

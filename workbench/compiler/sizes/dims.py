@@ -305,7 +305,7 @@ def _source(text: str, names: frozenset[str]) -> str:
         return ast.unparse(_Plain().visit(tree))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"The package holds the condition {text!r:.200}, which is not arithmetic of its "
+            f"The package contains the condition {text!r:.200}, which is not arithmetic of its "
             f"dimensions ({error}). Do not use the file."
         ) from error
 

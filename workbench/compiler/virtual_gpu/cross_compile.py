@@ -322,10 +322,11 @@ def _unpacked(job: Job, mode: Any) -> Arrived:
         return unpack_described(job.call, mode)
     except Exception as error:
         cure = (
-            "Its imports must work there: install the module, or define it in the notebook."
+            "Its imports must work in that process: install the module, or define it in the "
+            "notebook."
             if isinstance(error, ImportError | AttributeError)
             else (
-                "One of its objects cannot be copied by copy.deepcopy or pickle. Leave that out of "
+                "One of its objects cannot be copied by copy.deepcopy or pickle. Remove it from "
                 "the module, or compile with target='host'."
             )
         )
@@ -400,7 +401,7 @@ def _options(report: Report, options: Mapping[str, Any]) -> Iterator[Fidelity]:
     if options.get("triton.cudagraphs"):
         programs = [report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers]
         parts = sum(len(_PARTITION.findall(program)) for program in programs)
-        how = ", where torch may replace the whole program by one"
+        how = ", where torch may replace the whole program with one"
         if parts:
             how = (
                 f", for {'the part' if parts == 1 else f'the {parts} parts'} of the program "

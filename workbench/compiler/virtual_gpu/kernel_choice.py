@@ -54,7 +54,7 @@ def list_triton_kernels(report: Report) -> list[Kernel]:
         raise UsageError(f"The Triton kernels of {name} cannot be recompiled: {why}.")
     raise UsageError(
         f"{name} was compiled for the CPU and has no Triton kernels. Compile it for a GPU with "
-        'wb.aot_compile(fn, args, target="h100"), or pass matrix the function and its inputs.'
+        'wb.aot_compile(fn, args, target="h100"), or call wb.matrix(fn, args).'
     )
 
 

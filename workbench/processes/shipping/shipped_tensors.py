@@ -164,8 +164,8 @@ class DescribedTensors:
         if type(value) not in (*PLAIN, tp.FAKE_TENSOR.get()):
             raise UsageError(
                 f"A {type(value).__name__} cannot be compiled for a virtual GPU: it is a tensor "
-                "subclass without __tensor_flatten__, which says what it is made of. Replace it by "
-                "a plain tensor, or compile with target='host' on a machine with the GPU."
+                "subclass without __tensor_flatten__, which lists its inner tensors. Replace it "
+                "with a plain tensor, or compile with target='host' on a machine with the GPU."
             )
         return TensorLike.of(value)
 

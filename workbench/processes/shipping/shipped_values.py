@@ -53,7 +53,7 @@ from workbench.temporary import make_folder
 
 REQUEST, TENSORS = "request.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
-_CURE = "Compile it here with aot_compile, or keep that object out of what is compiled."
+_CURE = "Compile it here with aot_compile, or keep that object out of the compiled code."
 _DEPTH = 6  # attributes of attributes that are looked through
 _INPUTS = ("args", "kwargs")
 

@@ -114,7 +114,7 @@ class Collective:
         "B",
         "Output bytes of an all-gather, input bytes of others (as NCCL counts)",
         source="counted",
-        meaning="Bytes as NCCL counts: output of an all-gather, input of others.",
+        meaning="Bytes as NCCL counts them: output of an all-gather, input of others.",
     )
     dtype: str | None = None  # its dtype
     group: str = ""  # the process group, by torch's name

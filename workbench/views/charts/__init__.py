@@ -1,7 +1,7 @@
 """The charts behind `Report.plot`, one file for each sort of drawing."""
 
 DOORS = {
-    "calls_chart": "Kernel calls as a small picture.",
-    "report_charts": "The charts of a report by name.",
+    "calls_chart": "Draws a small diagram of the kernel calls.",
+    "report_charts": "Draws the charts of a report by name.",
 }
 """What other rooms import of this one."""

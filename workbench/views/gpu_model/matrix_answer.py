@@ -36,8 +36,8 @@ WITHIN = f"{SHADES}, per vendor (registers and instructions are not comparable)"
 _ROWS = 8
 _LETTERS = 34
 _SOURCE = (
-    "All GPUs compile the kernels generated for the first one. Registers, spills, shared memory "
-    "and instructions are counted in compiled code; nothing was run."
+    "The kernels generated for the first GPU are compiled for all. Registers, spills, shared "
+    "memory and instructions are counted in compiled code; nothing was run."
 )
 _REMARKS = (
     Column("Kernel", "kernel", "code"),

@@ -50,7 +50,7 @@ _TONES: Mapping[str, Tone] = {
     "not checked": "plain",
 }
 _SAVE = "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` also supports C++"
-_LATER = "A report taken after saving names the file."
+_LATER = "A report obtained after saving names the file."
 _TRIP = "`wb.roundtrip(compiled, args)` times it in a fresh process"
 
 

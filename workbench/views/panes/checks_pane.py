@@ -19,7 +19,7 @@ from workbench.views.wire import check_messages as wire
 
 _WARNINGS = ("race, same value", "no barrier")
 _EACH = 4  # calls of one kernel that are listed one by one
-_FINDS = "instrumented on the CPU and finds lines that go out of bounds or race"
+_FINDS = "instrumented on the CPU and finds out-of-bounds accesses, data races"
 _OWN = (
     "No kernel was checked. `k.check(reference)` of `k = wb.kernel(fn, *args, grid=…)` "
     f"runs its call {_FINDS}, and values that differ from the reference."

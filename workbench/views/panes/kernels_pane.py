@@ -201,7 +201,7 @@ def verdicts(report: Report) -> dict[str, Verdict]:
 
 
 _ABOVE = {
-    "memory": "DRAM allows: its data may be cached",
+    "memory": "DRAM allows, because its data may be cached",
     "compute": "the measured peak: its operations may be overcounted, or that peak is too low",
 }
 """What a measured time below the least one is told of, by what that is bound by."""
@@ -225,7 +225,7 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
         least = f"At least {format_us(row.bound_us)}{_name_calls(kernel)} by {row.bound}"
         text, reached = least, f"which is not the bottleneck: {reached}"
     text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
-    return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} of one call.")
+    return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} per call.")
 
 
 def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:

@@ -178,7 +178,7 @@ def _traffic(report: Report) -> wire.Figure:
     if traffic is None:
         return _kernels_traffic(report)
     if len(report.nodes) > _QUICK:
-        note = "after fusion (estimate); Fusion counts it before"
+        note = "after fusion (estimate); the Fusion tab shows it before"
         return _figure("DRAM traffic", format_bytes(traffic.after), note, "fusion")
     before = list_before_fusion(report)[0]
     change = format_percent(traffic.after - before.bytes, before.bytes)

@@ -1,7 +1,7 @@
 """The tables of a record as DataFrames, and the columns that views show."""
 
 DOORS = {
-    "column": "A column and a table, for live and static views.",
+    "column": "The column and table types of live and static views.",
     "columns": "The columns of every table of a view.",
     "data_frames": "The tables of a report, and the GPUs, as pandas DataFrames.",
 }

@@ -54,7 +54,8 @@ def _say_equal(ranked: RankedConfigs) -> str:
     equal = sum(time < min(times) * 1.005 for time in times)
     if equal < 2:
         return ""
-    return f" The model gives the top {equal} the same time, so their order is arbitrary."
+    same = f"The model predicts the same time for the top {equal}"
+    return f" {same}, so their order is arbitrary."
 
 
 def _say_unchecked(ranked: RankedConfigs) -> str:

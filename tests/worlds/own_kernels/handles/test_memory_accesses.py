@@ -128,7 +128,7 @@ def test_a_store_that_is_off_by_one_element_says_so_and_what_mends_it(block: int
     row = put(1, OUT)
     assert (row.sectors, row.least_sectors) == (5, 4)
     assert row.hint == (
-        "An instruction touches 5 sectors, 4 if it were aligned to one. Every instruction starts 1 "
+        "An instruction touches 5 sectors, or 4 if aligned to a sector. Every instruction starts 1 "
         "element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements separately, "
         "or pass out as a view that starts 1 element before an aligned one."
     )

@@ -38,7 +38,7 @@ def test_programs_that_atomics_may_order_are_not_judged() -> None:
     found = k.check(lambda *_: x.sum()[None], writes="out")
     assert found.ok is None
     assert {row.kind for row in found.findings} == {"not judged"}
-    assert "atomics may order the two programs" in found.sentence
+    assert "atomics may order the two program instances" in found.sentence
 
 
 def test_programs_that_take_a_lock_are_run_one_after_the_other_and_not_judged() -> None:

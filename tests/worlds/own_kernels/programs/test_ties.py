@@ -96,7 +96,7 @@ def test_operators_on_blocks_are_of_each_element(wrong: bool, said: str) -> None
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (ties.block_decides, "a block of several elements decides a branch"),
+        (ties.block_decides, "a branch depends on a block of several elements"),
         (ties.chained, "a chained comparison"),
     ],
 )

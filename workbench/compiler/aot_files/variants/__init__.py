@@ -2,6 +2,6 @@
 
 DOORS = {
     "recorded_variants": "Records each frame of a function, its variants and their graphs.",
-    "variant_files": "Writes recorded code, and attaches a file's code to its function.",
+    "variant_files": "Writes recorded code to a file, and attaches loaded code to its function.",
 }
 """What other rooms import of this one."""

@@ -101,8 +101,8 @@ def target_of(fn: Callable[..., Any]) -> Any:
     if getattr(target, tp.DISABLED[0], False):
         name = getattr(target, "__qualname__", type(fn).__name__)
         raise UsageError(
-            f"{name} is under torch.compiler.disable, so it runs in eager. Remove that, or record "
-            "a function that calls it."
+            f"{name} is under torch.compiler.disable, so it runs in eager. Remove "
+            "torch.compiler.disable, or record a function that calls it."
         )
     if not hasattr(target, "__code__"):
         raise UsageError(

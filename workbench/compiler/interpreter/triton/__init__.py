@@ -1,6 +1,6 @@
 """Triton's language on the CPU, many programs at once."""
 
 DOORS = {
-    "triton_kernels": "Triton kernels of a generated program, run by the interpreter.",
+    "triton_kernels": "Runs the Triton kernels of a generated program in the interpreter.",
 }
 """What other rooms import of this one."""

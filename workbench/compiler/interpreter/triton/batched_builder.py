@@ -477,7 +477,7 @@ class BatchedBuilder(TileBuilder):
 
     def create_assume(self, condition: Handle) -> None:
         if not np.all(condition.data):
-            raise PromiseBroken("what tl.assume promises does not hold")
+            raise PromiseBroken("the condition of tl.assume does not hold")
 
 
 def _everywhere(ptr: Handle) -> Array:

@@ -22,8 +22,8 @@ class BlockDecides(TypeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a block of several elements decides a branch, which Triton does not compile; tl.where "
-            "selects per element"
+            "a branch depends on a block of several elements, which Triton does not compile; "
+            "tl.where selects per element"
         )
 
 

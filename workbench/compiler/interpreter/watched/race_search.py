@@ -23,7 +23,7 @@ _NOBODY = -1
 _EXAMPLES = 1500  # elements that are looked at one by one
 _EACH = 8  # of every line, at least
 _MOST_PROGRAMS = 256  # that a fault names
-_HANDED_OVER = "lanes exchange values in between, which may order the two"
+_HANDED_OVER = "lanes exchange values in between, which may order the two accesses"
 
 
 def find_faults(log: AccessLog, fresh: Collection[str]) -> Iterator[Fault]:
@@ -178,7 +178,7 @@ class _Shadow:
                     element,
                     entry,
                     other,
-                    text="atomics may order the two programs",
+                    text="atomics may order the two program instances",
                 )
             elif key not in faults or faults[key].kind == "not judged":
                 if self._may_be_ordered(other, entry):

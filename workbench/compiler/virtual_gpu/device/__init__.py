@@ -3,6 +3,6 @@
 DOORS = {
     "native_hooks": "The C++ hooks that make autograd work for a virtual GPU.",
     "template_model": "A model that ranks the templates of a matmul or convolution.",
-    "virtual": "A virtual GPU: torch's and Triton's real compilers run for it.",
+    "virtual": "A virtual GPU that torch's and Triton's real compilers compile for.",
 }
 """What other rooms import of this one."""

@@ -92,7 +92,7 @@ def _build_of(gpu: Device, show: Callable[[], str]) -> Callable[[], str]:
         try:
             return show()
         except RuntimeError:
-            return f"PyTorch built with:\n  - {gpu.name}, which is not here\n"
+            return f"PyTorch built with:\n  - {gpu.name} (virtual)\n"
 
     return describe_build
 

@@ -85,7 +85,7 @@ def _slots() -> ctypes.Array[ctypes.c_void_p]:
     except (OSError, ValueError) as error:
         raise TorchNameMissing(
             f"torch {torch.__version__} has no c10::impl::device_guard_impl_registry, which a "
-            "virtual GPU needs. Checked on torch 2.11 to 2.15: use one of them, or report this one."
+            "virtual GPU needs. Use torch 2.11 to 2.15, which were tested, or report an issue."
         ) from error
 
 

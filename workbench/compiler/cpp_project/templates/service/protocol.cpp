@@ -220,7 +220,7 @@ void check_form(std::string_view text) {
     if (sign == '[' || sign == '{') {
       ++lists;
       if (++depth > kDeepestForm) {
-        throw BadRequest(c10::str("it nests more than ", kDeepestForm, " lists in each other"));
+        throw BadRequest(c10::str("its lists are nested more than ", kDeepestForm, " deep"));
       }
     } else if (sign == ']' || sign == '}') {
       depth -= depth > 0 ? 1 : 0;
