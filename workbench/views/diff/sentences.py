@@ -347,18 +347,10 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
             if only in ("Gone", "New") and len(words) == 1:  # the count says which
                 such = f": {others}"
             else:
-<<<<<<< HEAD
                 examples = ", ".join(_example_nodes(rows))
                 such = f", for example {examples}" if examples else ""
                 such += f". {named}" if named else ""
             yield Sentence(f"{head}{such}.", "nodes")
-=======
-                such = f", such as {named}" if named else ""
-            yield Sentence(
-                f"The {stage} graph ({plural(total, 'node')} in a): {joined(words, 9)}{such}.",
-                "nodes",
-            )
->>>>>>> words-rest
 
 
 def _example_nodes(rows: list[Change]) -> Iterator[str]:
@@ -414,19 +406,11 @@ _CONVERSIONS = {
 _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
-<<<<<<< HEAD
     "changed": "got another shape, layout, dtype or device",
     "arguments": "{be} written differently",
     "inputs": "got other inputs",
     "removed": "{be} removed",
     "added": "{be} added",
-=======
-    "changed": "with a different shape, layout, dtype or device",
-    "arguments": "written differently",
-    "inputs": "with other inputs",
-    "removed": "gone",
-    "added": "new",
->>>>>>> words-rest
 }
 
 
