@@ -249,7 +249,7 @@ class Memory(Presented):
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak, "
-            f"{number_text(above, 'bytes')} of it above weights and inputs, "
+            f"{number_text(above, 'bytes')} of them above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]

@@ -38,7 +38,7 @@ def find_logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
             f"{positions} positions the peak is {number_text(lowers, 'bytes')} lower, of "
             f"{number_text(above, 'bytes')} above weights and inputs.",
             sure="possible",
-            source="counted: the storage at the memory peak, and its bytes that are no longer "
+            source="counted: the storage at the memory peak, and the bytes that are no longer "
             f"written{facts.time_source([kernel])}",
             kernels=(kernel.id,),
             **place,
