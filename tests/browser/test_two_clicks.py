@@ -211,7 +211,9 @@ def test_what_makes_the_peak_on_a_gpu(reader: Open) -> None:
     own = reader(Report.load(RECORDS / "norm_h100.wbr"))
     own.click(own.page.get_by_role("button", name="Peak 524 kB"))
     sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("are live at the peak"))
-    assert "At least 524 kB are live at the peak, 262 kB of it above weights and inputs" in sentence
+    assert (
+        "At least 524 kB are live at the peak, 262 kB of them above weights and inputs" in sentence
+    )
     assert "262 kB of that is buf0 (output)" in sentence
 
 

@@ -22,8 +22,8 @@ def test_common_buffers_are_named_where_no_data_is_shared() -> None:
     why = answers()["op3", "op4"]
     assert why.sentence == (
         "Not fused with op4: no shared data. Both use buf2, but access it in different orders or "
-        "parts. The scheduler found no access that a common kernel would make only once. Both are "
-        "still loops of k2."
+        "parts. The scheduler found no access that a fused kernel would make only once. They remain "
+        "separate loops in k2."
     )
     assert why.shared == ("i0:buf2",)
 
@@ -31,7 +31,7 @@ def test_common_buffers_are_named_where_no_data_is_shared() -> None:
 def test_what_lies_between_is_named_with_its_buffer_and_a_remedy() -> None:
     why = answers()["op6", "op10_op11_op12_op13"]
     assert (why.a_kernel, why.b_kernel, why.reason) == ("k4", "k6", "another node lies between")
-    assert "k5 (aten.topk.default, a fallback) takes buf6 from k4, and k6 needs" in why.sentence
+    assert "k5 (aten.topk.default, a fallback) reads buf6 from k4, and k6 needs" in why.sentence
     fix = "Replace aten.topk.default with an operator that Inductor generates code for."
     assert why.help == fix
     assert "g7:mul_2" in why.a_nodes

@@ -27,7 +27,7 @@ _MOST = 3000
 """Pairs that a part holds; the frame `not_fused` has all of them."""
 _NAMED = 5  # operators of a kernel that its sentence names
 _IN_PAIR = 2
-_TAKES = re.compile(r"takes \S+ from (.+?), and")
+_TAKES = re.compile(r"reads \S+ from (.+?), and")
 _BETWEEN = "another operation runs in between"
 _SILENT = "no reason given"
 _NOT_COMMON = "no element in common"
