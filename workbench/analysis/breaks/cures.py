@@ -34,7 +34,7 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "Data dependent operator": (_SCALARS, _NUMBERS),
     "Dynamic shape operator": (
         _SHAPES,
-        "Capture operators with data-dependent output sizes; the size becomes a symbol.",
+        "Capture operators with data-dependent output sizes, with each size as a symbol.",
     ),
     "Attempted to wrap RNN, GRU, or LSTM": (
         "allow_rnn",
