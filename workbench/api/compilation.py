@@ -67,38 +67,39 @@ def aot_compile(
         note in the report lists what was inherited and what was overridden.
     dynamic
         True makes every size of 2 or more dynamic where torch can keep it dynamic. False and None
-        specialize on the sizes of the example. It is inherited in the same way.
+        specialize on the sizes of the example. If unset, it is inherited as well.
     dynamic_shapes
-        As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
+        As in torch.export.export: Dims by parameter name or position, nested like the inputs. A
         Dim without a minimum includes the sizes 0 and 1 if torch can compile one graph for all
         sizes. Otherwise it starts at 2, and a note in the report says so. An int is dynamic with
         Dim.DYNAMIC or Dim.AUTO.
     grad
-        None compiles for the current grad mode, True or False for that mode. With False, a call
+        None compiles for the current grad mode; True and False select a mode. With False, each call
         disables gradients itself.
     target
-        "host" (wherever the inputs are), "cpu", "cuda", or the name of a virtual GPU in
+        "host" (the device of the inputs), "cpu", "cuda", or the name of a virtual GPU in
         `targets()`, such as "h100". For a virtual GPU, inputs and parameters stay on their device.
         The report then has the code and resource usage of every kernel. The result cannot be
         called.
     guards
-        "portable" drops and reports guards that a file cannot hold, "strict" refuses them. A filter
-        function of torch.compiler is accepted.
+        "portable" drops guards that a file cannot hold, and reports them. "strict" raises
+        `CaptureError` instead. A guard filter function of torch.compiler is also accepted.
     capture
         "full" records every step. "light" keeps torch's caches on and records less.
     progress
         Called with the name of each phase and the seconds since the start. If it has methods
         `end(name, seconds)` and `kernel(name)`, they are called after each phase and for each
-        kernel. After an interrupt, the KeyboardInterrupt has the partial report as `report`.
+        kernel. After an interrupt, the `report` attribute of the KeyboardInterrupt has the partial
+        report.
 
     Raises
     ------
     UsageError
         The request is invalid: wrong inputs, unknown option or mode.
     CaptureError
-        The compilation failed; `error.report` has the partial report. If torch refused the
-        call during tracing, the call runs once in eager, on copies. The error then says which of
-        the two fails.
+        The compilation failed; `error.report` has the partial report. If torch refused the call
+        during tracing, the call also runs once in eager, on copies. The error then says whether
+        eager fails too.
 
     Examples
     --------
@@ -185,30 +186,33 @@ def package(
     ----------
     model
         A module, a function of tensors, or a torch.export.ExportedProgram, whose range constraints
-        are its dynamic dimensions. A mapping by name puts several models into one file. `args`,
-        `kwargs` and `dynamic_shapes` are then mappings by the same names. `options`, `mode` and
-        `weights` are one value for all models or a mapping.
+        are its dynamic dimensions. A mapping from names to models puts several models into one
+        file. `args`, `kwargs` and `dynamic_shapes` are then mappings with the same names.
+        `options`, `mode` and `weights` are one value for all models, or a mapping.
     args, kwargs
         Example inputs, as in torch.export.export. An exported program brings its own.
     path
         The file to write, ending in `.pt2`. It is written atomically.
     dynamic_shapes
-        As in torch.export.export; not for an exported program. Minima are as in `aot_compile`.
+        As in torch.export.export; not for an exported program. A Dim without a minimum works as in
+        `aot_compile`.
     options, mode
         Inductor's, as in torch.compile. They may be combined; an option overrides the mode.
     weights
-        "inside" puts them into the library. `"beside"` maps them from the file without a copy,
-        which starts the fastest. "later" leaves them out of the file. Then call `update_weights`
+        "inside" puts the weights into the library. `"beside"` maps them from the file without a
+        copy, which starts the fastest. "later" leaves them out of the file: call `update_weights`
         before the first call.
     variant
-        The name of this compilation in a file of variants of one model; a variant of that name is
-        replaced. Variants are for other devices, processors, dtypes or sizes; each holds its own
-        weights. `load` keeps the variants that the machine can run, and a call runs the first one
-        that accepts its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
+        The name of this compilation, in a file with several variants of one model. It replaces a
+        variant of the same name. Variants differ in device, processor, dtype or sizes; each has its
+        own weights. `load` keeps the variants that the machine can run, and a call runs the first
+        one that accepts its inputs. (They are unrelated to `wb.variants`, which records recompiled
+        frames.)
     target
-        "host", where the model's tensors are, or the name of a virtual NVIDIA GPU in `targets()`,
-        such as "h100". A virtual GPU takes one model, with its weights next to the library. The
-        result cannot be called here, but its report, the preflight and the X-ray know the GPU.
+        "host" (the device of the model's tensors), or the name of a virtual NVIDIA GPU in
+        `targets()`, such as "h100". A package for a virtual GPU has one model, with the weights
+        next to the library. The result cannot be called here, but its report, the preflight check
+        and the X-ray cover the GPU code.
     capture
         "full" records every step in the report. "light" keeps torch's caches on and records less.
     progress
@@ -258,7 +262,7 @@ def explain(
 ) -> Explanation:
     """Find every graph break of a function and of its callees; this runs the function.
 
-    If there are breaks, it runs once or twice more, silently and on copies of the inputs.
+    If there are breaks, the function runs once or twice more, silently and on copies of the inputs.
 
     Examples
     --------
@@ -286,10 +290,11 @@ def rehearse(
 ) -> Rehearsal:
     """Try the fixes of every graph break of a call in copies, and compare the results.
 
-    Each fix is captured again, compiled by Inductor and run on copies of the inputs. A fix is
-    refused if it raises, or if outputs, gradients or inputs after the call differ. A fix "cures" if
-    it leaves one graph, and "helps" if breaks remain. Random state, inputs and modules are
-    restored, but not files and objects that the function changes. Raises what the function raises.
+    For each fix, the changed call is captured, compiled by Inductor and run on copies of the
+    inputs. A fix is refused if it raises, or if outputs, gradients or inputs after the call differ.
+    A fix "cures" if it leaves one graph, and "helps" if breaks remain. Random state, inputs and
+    modules are restored, but not files and objects that the function changes. Raises what the
+    function raises.
 
     Examples
     --------
@@ -367,15 +372,15 @@ def variants(
         A function, method or module, not compiled before. It may be defined in a script or a
         notebook cell: pass it to `load` again.
     calls
-        For each call, the tuple of its positional arguments. For keywords or a backward pass, a
-        function that receives the compiled `fn` and calls it.
+        For each call, the tuple of its positional arguments. For keyword arguments or a backward
+        pass, pass a function that receives the compiled `fn` and calls it.
 
     Raises
     ------
     UsageError
         No call is given, or `fn` was compiled in this process before.
     ArtifactError
-        A part cannot be kept: its guards cannot be written, or its backward pass never ran.
+        A part cannot be saved: its guards cannot be written, or its backward pass never ran.
 
     Examples
     --------

@@ -47,30 +47,30 @@ def fits(
     and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
     `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
     not included. Linear extrapolation misses tensors that torch keeps or places differently in a
-    deeper model: 2.6 % more in a ViT of six layers, 8 % less in a decoding step. Larger `layers`
-    come closer.
+    deeper model: 2.6 % more memory in a ViT of six layers, 8 % less in a decoding step. Larger
+    `layers` are more accurate.
 
     Parameters
     ----------
     model
         A module, whose longest list of identical layers is shortened. On the meta device it needs
         no memory. Layers are identical if they have one class and parameters of the same sizes.
-        Without such a list the whole model is compiled. Or a function that makes a model with a
-        given number of layers. For training, the model returns its loss.
+        Without such a list, the whole model is compiled. `model` can also be a function that
+        creates a model with a given number of layers. For training, the model must return its loss.
     args, kwargs
         Example inputs, `[batch, length, …]`; they may be on the meta device. If each layer has its
-        own inputs, such as a cache `[batch, heads, length, width]`, pass a function. It makes them
-        for a number of layers.
+        own inputs, such as a cache `[batch, heads, length, width]`, pass a function that returns
+        the inputs for a given number of layers.
     target
         A GPU of `targets()`.
     grad
         True for a training step, False for a call without gradients.
     optimizer, moments
-        The lowercase name of a torch.optim optimizer, and the dtype of its state. Or None, or bytes
-        per parameter element.
+        The lowercase name of a torch.optim optimizer, and the dtype of its state. `optimizer` can
+        also be None, or the bytes per parameter element.
     layers
-        The depths to compile. An optional third one is a check: the shallower depth may hold
-        other temporaries. None compiles the whole model.
+        The depths to compile. An optional third depth checks linearity, because a shallower model
+        may hold other temporaries. None compiles the whole model.
     total
         The total number of layers, if the model has fewer or is made by a function.
     capacity
@@ -128,19 +128,19 @@ def verify(
     build: Callable[..., Any] | None = None,
     loss: str = "mean",
 ) -> Verification:
-    """Compare compiled code with eager, run now, on copies of these inputs.
+    """Run compiled code and eager on copies of these inputs, and compare the results.
 
-    Compares outputs, inputs after the call, parameters, buffers and other values that it changes,
-    gradients and random state. A value that cannot be compared is listed as not checked, never as
-    ok. Code for a virtual GPU runs as a whole on the CPU, with its kernels in Triton's interpreter.
+    Compares outputs, inputs after the call, parameters, buffers, other changed values, gradients
+    and random state. A value that cannot be compared is listed as not checked, never as ok. Code
+    for a virtual GPU runs entirely on the CPU, with its kernels in Triton's interpreter.
 
     With `ranks`, every rank of a small virtual cluster runs in this process, each in a thread, with
-    working collectives. The graphs after AOTAutograd of each rank are captured there and compared
-    with eager on that rank, in the forward and backward pass. The code that Inductor generates from
-    these graphs runs only with `per_kernel`, for a virtual GPU. The report holds graphs with the
-    sizes of its own cluster, and `ranks` is the size of that cluster. To check a program of 512
+    working collectives. On each rank, the graphs after AOTAutograd are captured and compared with
+    eager, in the forward and the backward pass. The code that Inductor generates from these graphs
+    runs only with `per_kernel`, for a virtual GPU. `ranks` must be the size of the cluster that `x`
+    was compiled in, because the graphs have the sizes of that cluster. To check a program for 512
     ranks, also compile it on a mesh of 4 or 8. Ranks that launch different collectives or deadlock
-    are named. Torch's process group is restored afterwards.
+    are reported. Torch's process group is restored afterwards.
 
     Parameters
     ----------
@@ -151,19 +151,19 @@ def verify(
     per_kernel
         Compare with the captured graph after every kernel, to name the first wrong kernel. With
         `ranks`, the generated program of each rank runs, with its kernels in the interpreter and
-        working collectives. The first wrong kernel is named with its rank.
+        working collectives. The first wrong kernel is reported with its rank.
     float64
         Compare with eager in double precision, on a virtual GPU.
     rtol, atol
-        Replace the tolerance of each dtype. Without an atol, a virtual GPU's tolerance grows with
-        the value's root mean square above 1.
+        Replace the tolerance of each dtype. Without `atol`, the tolerance for a virtual GPU grows
+        with the root mean square of a value if that is above 1.
     ranks
         The size of the virtual cluster that `x` was compiled in, at most 16.
     build
-        With `ranks`, makes the program on a mesh. `build(mesh)` returns the model or function, or a
-        pair of it and the tuple of this rank's inputs. It is called on every rank, with real values
-        on the CPU, because the other ranks' values exist nowhere else. Without it nothing is
-        checked.
+        With `ranks`, builds the program on a mesh. `build(mesh)` returns the model or function, or
+        a pair of it and the tuple of this rank's inputs. Every rank calls it with real values on
+        the CPU, because the values of the other ranks exist nowhere else. Without `build`, nothing
+        is checked.
     loss
         With `ranks` and `reference`: how to combine the losses of ranks that hold different parts
         of an output. "mean" fits gradients averaged over ranks, as in data parallel. "sum" fits
@@ -172,8 +172,8 @@ def verify(
     Raises
     ------
     UsageError
-        No reference, or no values to compute with. `build` makes a program other than the compiled
-        one.
+        There is no reference, there are no values to compute with, or `build` returns a program
+        other than the compiled one.
     ContractError
         The call differs from the compiled one, or a value that was compiled in has changed.
 
@@ -283,8 +283,8 @@ def matrix(
 ) -> Matrix:
     """Compile every Triton kernel for several GPUs and compare; needs no GPU.
 
-    All GPUs compile the same source: the kernels as generated for the target of the compilation. A
-    kernel that cannot be compiled for a GPU has a note there.
+    The same source is compiled for all GPUs: the kernels as generated for the target of the
+    compilation. If a kernel cannot be compiled for a GPU, a note has the reason.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def roundtrip(
     model: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> RoundTrip:
-    """Save, load in a fresh process, call, and compare with eager, with times of every phase.
+    """Save, load in a fresh process, call and compare with eager; every phase is timed.
 
     Each start-up mode runs the same call in its own process, one after the other, with an empty
     cache folder. An interrupt ends the running process and removes every file.
@@ -346,11 +346,11 @@ def roundtrip(
     ways
         The start-up modes, by default "eager" and "ours". "compile_cold" is torch.compile with an
         empty cache; "compile_warm" repeats it with the cache that an earlier process filled.
-        "torch" is torch's own loader of the same file. These three take 10 to 30 seconds each. For
-        a package also "cpp", a C++ program without Python. Building it takes about a minute, and
-        CMake and a C++20 compiler.
+        "torch" is torch's own loader of the same file. These three take 10 to 30 seconds each.
+        Packages also support "cpp", a C++ program without Python. Building it takes about a minute
+        and requires CMake and a C++20 compiler.
     reference
-        Runs as eager and is compared with, instead of the compiled function or module.
+        The eager code to run and compare with, instead of the compiled function or module.
     model
         The model to call, if a package holds several.
     progress
@@ -363,7 +363,7 @@ def roundtrip(
         The inputs cannot be sent to another process. If a loader cannot run, `.ways` has the reason
         instead.
     ArtifactError
-        It cannot be saved.
+        The compilation cannot be saved.
 
     Examples
     --------

@@ -51,16 +51,17 @@ def load(
     path
         A path, or a binary file-like object such as io.BytesIO, read from its beginning.
     module
-        If an `.aot` has no weights: the module (or other object) that it is called on. A module on
-        the meta device is filled from bundled weights. For a `.pt2`, the module or state_dict whose
-        weights replace those of the file. For an `.aotv`, the recorded function or module. It then
-        runs the compiled code.
+        For an `.aot` without weights, the module (or other object) that it is called on. A module
+        on the meta device is filled from bundled weights. For a `.pt2`, the module or state_dict
+        whose weights replace those of the file. For an `.aotv`, the recorded function or module,
+        which then runs the compiled code.
     external_data
         Objects that were left out of an `.aot` when saving, under the same names.
     f_globals
         The globals that the function of an `.aot` would see here.
     trust
-        True runs an untrusted file, with a warning. `"sha256:…"` trusts exactly one content.
+        True runs an untrusted file, with a warning. `"sha256:…"` trusts only a file with this
+        digest.
     num_runners
         For `.pt2`: the number of concurrent calls from several threads. Further calls queue.
     check
@@ -70,10 +71,11 @@ def load(
     variant
         For a `.pt2` with variants of one model: the only one to use. By default, a call runs the
         first variant that the machine can run and that accepts its inputs. `package.variants` and
-        `package.variant_of(x)` say which and why.
+        `package.variant_of(x)` show which one, and why.
     on_miss
-        For `.aotv`: what to do when no variant matches the call. "compile" (default) compiles one
-        as torch.compile does. "eager" runs it without compiling, "error" raises `ArtifactError`.
+        For `.aotv`: what to do when no variant matches the call. "compile" (default) compiles a new
+        variant as torch.compile does. "eager" runs the call without compiling, and "error" raises
+        `ArtifactError`.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def load(
     TrustError
         The file was made elsewhere and is not trusted.
     UsageError
-        An argument belongs to the other kind of file.
+        An argument is for another kind of file.
 
     Examples
     --------
@@ -124,9 +126,10 @@ def load(
 def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> ArtifactReport:
     """Look inside a file of any kind; nothing from it is executed.
 
-    Tables cover members with sizes, inputs and outputs, constants, guards kept and dropped, and
-    machine requirements. Others list sources, the sections and symbols of libraries, and the names
-    that its pickles import. Each is a table, such as `inspect(path).frame("members")`.
+    Tables list members with their sizes, inputs and outputs, constants, kept and dropped guards,
+    and machine requirements. Other tables list sources, the sections and symbols of libraries, and
+    the names that pickles import. Get each table by its name, such as
+    `inspect(path).frame("members")`.
 
     Parameters
     ----------
@@ -135,13 +138,13 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
         torch's `save_compiled_function`, `aoti_compile_and_package` and `torch.export.save` work
         too.
     verify
-        Compare every byte with its hash. Without it, members beyond 64 MiB, the smallest first, are
-        reported as "not hashed".
+        Verify the hashes of all members. By default, the smallest members are verified, up to 64
+        MiB in all; the others are reported as "not hashed".
 
     Raises
     ------
     ArtifactError
-        The file is missing, of another kind, or its frame is damaged.
+        The file is missing, of another kind, or its structure is damaged.
 
     Examples
     --------
@@ -155,16 +158,16 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
 
 @checked
 def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
-    """Compare what a file needs with a machine: each requirement pass, warn or fail.
+    """Compare the requirements of a file with a machine; each one is pass, warn or fail.
 
     Accepts every kind of file that `inspect` accepts; nothing from it is executed.
 
     Parameters
     ----------
     machine
-        None for this machine, or a description of another one: the result of `machine()` there, or
-        a dict with some of its fields. Or the path of a JSON file, written there with
-        `python -m workbench.machine > target.json`.
+        None for this machine. For another machine, the result of `machine()` there, a dict with
+        some of its fields, or the path of a JSON file that `python -m workbench.machine >
+        target.json` wrote there.
 
     Examples
     --------
@@ -182,7 +185,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
 def machine() -> Machine:
     """Describe this machine for artifacts, as data that can be written as JSON.
 
-    Imports no torch and starts no GPU.
+    Does not import torch or initialize a GPU.
 
     Examples
     --------
@@ -213,8 +216,8 @@ def trust(path: str | PathLike[str]) -> str:
 def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) -> str:
     """Sign an `.aot` file or a package with a team's ed25519 key and return its digest.
 
-    The signature is added to the manifest in place. Everything else in the file, and its digest,
-    stay unchanged. Make a pair of keys with::
+    The signature is added to the manifest in place. The rest of the file and its digest do not
+    change. Create a key pair with::
 
         openssl genpkey -algorithm ed25519 -out team.pem
         openssl pkey -in team.pem -pubout -out team.pub.pem
@@ -248,8 +251,8 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
     """Trust files signed with an ed25519 key, on this account; returns the key as text.
 
-    A policy file can demand a signature, or forbid `trust=True`. It is `policy.toml` in the data
-    folder (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
+    A policy file can demand a signature, or forbid `trust=True`. The policy file is `policy.toml`
+    in the data folder (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
     `$AOT_WORKBENCH_POLICY` names. It overrides the arguments of `load`::
 
         signed_by = ["release.pub.pem", "ed25519:9c0e…", "user"]
@@ -268,7 +271,7 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     Raises
     ------
     UsageError
-        It is not a public key, or another key has that name.
+        `key` is not a public key, or another key has that name.
 
     Examples
     --------

@@ -81,14 +81,15 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
     a, b
         The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, or the
         path of a `.wbr`, `.aot` or `.pt2` file. Nothing from a file is executed. After `profile`,
-        measured kernel times are compared too. Or two sessions, or two profiles.
+        measured kernel times are compared too. `a` and `b` can also be two sessions or two
+        profiles.
     names
-        The names of the two. Default: their files or the compiled functions.
+        The names of `a` and `b`. Default: their files or the compiled functions.
 
     Raises
     ------
     UsageError
-        One of them has no report, or only one of them is a session.
+        `a` or `b` has no report, or only one of them is a session.
     ArtifactError
         A file is damaged, or holds no report.
 
@@ -112,7 +113,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
 
 @checked
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
-    """Explain why torch's cache missed for the second compilation, although it had the first.
+    """Explain why the second compilation missed torch's cache, although the first one was cached.
 
     Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
     device. The result is a sentence; `.frame()` has every part.
@@ -155,21 +156,21 @@ def launches(
     launch, `.plot()` draws both timelines.
 
     `workbench.analysis.gpu_model.launches` says what the model includes and omits, and the source
-    of each cost. The costs were measured on other machines, and a host may take several times as
-    long: that of an H200 took 20.5 µs per launch. After `profile`, a note has the measured time of
-    the call.
+    of each cost. The costs were measured on other machines, and another host may take several times
+    as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has the measured
+    time of the call.
 
     Parameters
     ----------
     x
         The result of `aot_compile` for a GPU, local or virtual, a report or its file. If compiled
         with `mode="reduce-overhead"`, the report says which parts torch turns into CUDA graphs
-        (`report.frame("cuda_graphs")`). After `profile`, kernel times are measured. Or a list of
-        kernel times in µs.
+        (`report.frame("cuda_graphs")`). After `profile`, kernel times are measured. `x` can also be
+        a list of kernel times in µs.
     kernel_us, library_us, graph_us, shortest_us
-        Costs in the model in µs; pass your own measurements. The first three are CPU time: a Triton
-        kernel launch (default 6.8), a library call (8) and a replay (3.5). The last one is the
-        shortest time of any kernel on the GPU (0.9).
+        The costs that the model uses, in µs; pass your own measurements to replace them. The first
+        three are CPU time: a Triton kernel launch (default 6.8), a library call (8) and a replay
+        (3.5). The last one is the shortest time of any kernel on the GPU (0.9).
 
     Raises
     ------
@@ -200,14 +201,14 @@ def forecast(x: Any) -> Forecast:
     Nothing runs, and no GPU is needed. Kernels are modelled from their work, with parameters fitted
     to traces of real GPUs. Kernels measured by `profile` or `Report.with_profile` keep their times.
     A GPU of another generation uses the nearest measured one; its error is then unknown, and
-    `.most_us` is None. Launches are those of `launches`, one by one or as the CUDA graphs that
-    torch records.
+    `.most_us` is None. Launch overhead is modelled as in `launches`, for single launches or for the
+    CUDA graphs that torch records.
 
-    `.sentence` summarizes it. `.call_us` is between `.least_us` and `.most_us`; `.graph_us` is the
-    time with CUDA graphs. `.kernels_us` is the time of the kernels alone, with their relative
-    `.error`; `.missing` lists what is not included. `.frame()` has a row for each kernel and
-    library call, `.frame("lines")` and `.frame("modules")` their shares. `.to_html(path)` writes a
-    page.
+    `.sentence` summarizes the result. `.call_us` is between `.least_us` and `.most_us`; `.graph_us`
+    is the time with CUDA graphs. `.kernels_us` is the time of the kernels alone, and `.error` is
+    its relative error; `.missing` lists what is not included. `.frame()` has a row for each kernel
+    and library call; `.frame("lines")` and `.frame("modules")` have the shares of lines and
+    modules. `.to_html(path)` writes a page.
 
     Parameters
     ----------
@@ -237,13 +238,13 @@ def forecast(x: Any) -> Forecast:
 def memory(x: Any) -> Memory:
     """Count the live memory of a compiled call at each step, and break down its peak.
 
-    Counted from the text of the generated program. Nothing runs, no GPU is needed, and reports from
-    other machines work. `.peak` and `.base` are bytes; `.sentence` summarizes them. `.frame()` has
-    a row for each storage (also "memory_steps", "memory_peaks", "saved"). `.at_peak(by="line")`
-    breaks down the peak, `.without("buf3")` is the peak without one of them, and `.plot()` draws
-    live bytes over the steps. `.missing` lists what is left out: memory that library calls allocate
-    and free inside, and the optimizer. `.eager` is the peak of eager, where it was counted or
-    measured.
+    Memory is counted from the text of the generated program. Nothing runs, no GPU is needed, and
+    reports from other machines work. `.peak` and `.base` are bytes; `.sentence` summarizes them.
+    `.frame()` has a row for each storage (also "memory_steps", "memory_peaks", "saved").
+    `.at_peak(by="line")` breaks down the peak, `.without("buf3")` is the peak without that storage,
+    and `.plot()` draws live bytes over the steps. `.missing` lists what is not included: temporary
+    memory inside library calls, and the optimizer. `.eager` is the peak of eager, if it was counted
+    or measured.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def memory(x: Any) -> Memory:
     Raises
     ------
     UsageError
-        It has no report, or a report without a generated program.
+        `x` has no report, or its report has no generated program.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def memory(x: Any) -> Memory:
 
 @checked
 def opportunities(x: Any) -> Opportunities:
-    """List possible changes to a compilation, biggest saving first, each with the number's source.
+    """List possible changes to a compilation, biggest saving first, with the source of each number.
 
     The result is a sequence. An item has the fields of `report.frame("opportunities")`. Its
     `try_()` compiles a copy with the change, compares its outputs and measures both. Each saving
@@ -305,7 +306,7 @@ def opportunities(x: Any) -> Opportunities:
 
 @checked
 def targets(name: str | None = None) -> pandas.DataFrame:
-    """List the GPUs that can be a target; for one GPU, each number with its source.
+    """List the GPUs that can be a target, or the numbers of one GPU with their sources.
 
     To add GPUs, put tables in `*.toml` or `*.json` files in the folder `gpus` of the data folder
     (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::

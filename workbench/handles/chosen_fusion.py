@@ -52,7 +52,7 @@ def with_fusion(
 
 
 def refuse_for_other_torch(path: str, made_with: str) -> None:
-    """Raise `UsageError` if the operations of a file may have other names here."""
+    """Raise `UsageError` if the operations of a file may have other names in this torch."""
     if made_with != torch.__version__:
         raise UsageError(
             f"{path} was compiled with with_fusion on torch {made_with}, but this is torch "
@@ -62,7 +62,7 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 
 
 def compile_again(made: Any, choice: FusionChoice) -> Any:
-    """Return a recompiled file with its choice of fusion noted; raises `UsageError` if unmet."""
+    """Return a recompiled file with a note on its fusion choice; raises `UsageError` if unmet."""
     forbid, force = (
         [(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)
     )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Compiled(CheckedCall, Recompilable):
     """Call compiled code; `aot_compile` and `load` return this.
 
-    Call it exactly like the compiled function; a compiled module is not passed itself. A call that
-    does not fit raises `ContractError`, which lists each mismatching leaf.
+    Call it exactly like the eager function; for a compiled module, do not pass the module. A call
+    that does not fit raises `ContractError`, which lists each mismatching leaf.
     """
 
     def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
@@ -41,7 +41,7 @@ class Compiled(CheckedCall, Recompilable):
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
-        """Count live memory as for every compilation; on the CPU it can also be measured."""
+        """Count the live memory of a call; on the CPU, it can also be measured."""
         from workbench.handles.memory.measured import make_measurable
 
         return make_measurable(self, super().memory(eager=eager, progress=progress))
@@ -57,11 +57,11 @@ class Compiled(CheckedCall, Recompilable):
     ) -> str:
         """Write one `.aot` file atomically, and return its sha256 to trust it elsewhere.
 
-        `weights` "inside" stores the module's tensors and skeleton, and `load(path)` alone works
-        ("beside" does the same here). "later" leaves them out; pass the module to `load`. None
-        means "inside" wherever there are weights that can be stored. `external_data` names objects
-        that are left out and passed again at load. Raises `ArtifactError` when something cannot be
-        saved.
+        `weights="inside"` stores the module's tensors and skeleton, so `load(path)` needs no other
+        arguments ("beside" does the same here). "later" leaves them out; pass the module to `load`.
+        None means "inside" if there are weights that can be stored. `external_data` names objects
+        that are not stored and must be passed to `load`. Raises `ArtifactError` when something
+        cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_compiled

@@ -99,7 +99,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def sent_as(self) -> torch.nn.Module:
-        """The replacement for a process that compiles a model which holds this module."""
+        """The replacement of this module in a process that compiles a model around it."""
         return self._plan.receiver[0]  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -113,7 +113,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 def wrap_compiled(
     aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any
 ) -> Compiled:
-    """Return a `CompiledModule` for a module that is called itself, otherwise a `Compiled`."""
+    """Return a `CompiledModule` if the module itself is called, otherwise a `Compiled`."""
     is_module = plan.kind == "module" and bool(plan.receiver)
     chosen = CompiledModule if is_module else Compiled
     return chosen(aot_fn, plan, report, **rest)
@@ -131,7 +131,7 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
 
 
 def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the eager function of a compiled `target`, or of compiled parts in it, with notes."""
+    """Return eager code for a `target` that is compiled or has compiled parts, with notes."""
     if isinstance(target, Compiled):
         if target.original is None:
             raise UsageError(

@@ -90,11 +90,12 @@ class CrossCompiled(Recompilable):
 
         `machine` describes the machine that will load it. It is the result of `wb.machine()` there,
         a dict such as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path
-        of the JSON that `print(wb.machine())` writes there. Without one, any build of this torch
-        release for the GPU works, with this Triton. Only torch's own loader, which the workbench
-        does not use, then refuses the payload. `weights` is as in `Compiled.save`; the tensors of
-        the live module arrive on the GPU. Raises `ArtifactError` when something cannot be saved,
-        `UsageError` when the machine could never load it.
+        of the JSON that `print(wb.machine())` writes there. Without it, the file works with any
+        build of this torch release for the GPU, and with this Triton release. Torch's own loader,
+        which the workbench does not use, then refuses the payload. `weights` is as in
+        `Compiled.save`; the tensors of the live module are on the GPU after loading. Raises
+        `ArtifactError` when something cannot be saved, `UsageError` when the machine could never
+        load it.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_cross_compiled
@@ -116,7 +117,7 @@ class CrossCompiled(Recompilable):
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: nothing can be measured on a virtual GPU."""
+        """Raise `UsageError`: nothing can be measured on a virtual GPU."""
         raise UsageError(
             f"Nothing can be measured on {self.gpu.device_name}, which is not in this machine. "
             "Compile on a machine that has one with target='cuda'. .report.frame('resources') has "

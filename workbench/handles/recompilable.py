@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 _NO_INPUTS = (
-    "It was loaded from a file, which holds no inputs to measure it on. Call "
+    "It was loaded from a file, which has no inputs to measure it with. Call "
     "`compiled.profile(*args)`."
 )
 _GONE = (
@@ -46,8 +46,8 @@ _GONE = (
 class Retarget(LivePart):
     """Recompile a call for other targets.
 
-    `why_not` has the reason why it cannot. A recompilation for a target is kept: `on` returns it
-    immediately if a view has already chosen that target.
+    `why_not` has the reason if this is not possible. A recompilation for a target is kept: `on`
+    returns it immediately if a view has already chosen that target.
     """
 
     def __init__(self, x: CompiledBase, recipe: Recipe | None):
@@ -59,7 +59,7 @@ class Retarget(LivePart):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The device of this machine, then every GPU."""
+        """The names of the targets: the device of this machine, then every GPU."""
         return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
@@ -84,7 +84,7 @@ class Retarget(LivePart):
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
-        CPU code has no kernel that a GPU could run; it is first compiled for the first GPU. Raises
+        CPU code has no GPU kernels, so its call is first compiled for the first GPU. Raises
         `UsageError` for an unknown GPU.
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
@@ -241,7 +241,7 @@ class Recompilable(CompiledBase, ABC):
         A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
         `report.frame("not_fused")`. `unfused` are kernels in which every operator writes its value
         to memory, as in eager. `workbench.diff` then shows the effect. Raises `UsageError` for an
-        unknown name, and with the reason for a pair that cannot be fused.
+        unknown name, and for a pair that cannot be fused, with the reason.
         """
         from workbench.handles.chosen_fusion import with_fusion
 
@@ -261,11 +261,11 @@ class Recompilable(CompiledBase, ABC):
         """Count the live memory of the call at each step, and break down its peak; nothing runs.
 
         `.measure(*args)` of the result compares with the allocations of a call, for code that runs
-        on this CPU. With `eager=True`, the eager peak is counted too, once, on tensors without
-        data, and kept in the report. By default this is done for a GPU that is not here: a copy of
-        the call runs there, in a fraction of a second. On the host, Dynamo captures the call once
-        more. Its graph frees values earlier than Python does; `.measure` has the true figure.
-        Raises `UsageError` for a compilation without a generated program.
+        on this CPU. With `eager=True`, the eager peak is also counted once, on tensors without
+        data, and stored in the report. This is the default for a GPU that is not here: a copy of
+        the call runs on such tensors, in a fraction of a second. On the host, Dynamo captures the
+        call once more. Its graph frees values earlier than Python does; `.measure` has the true
+        figure. Raises `UsageError` for a compilation without a generated program.
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import explain_unknown_memory
@@ -341,23 +341,22 @@ class Recompilable(CompiledBase, ABC):
     ) -> RankedConfigs:
         """Compile the configurations of one Triton kernel and rank them by modelled time.
 
-        None is run. Time the first few: of four kernels on an H200 the model's first took 1.00 to
-        2.95 times the fastest, the best of its first five 1.00 to 1.09 times. For matmuls that you
-        wrote in Triton, `docs/pages/about/ranked-configurations.md` says how often the best config
-        of a device is ranked near the top. A K-loop iteration that spans more than one block of
-        scales is refused. This check needs an argument called `SCALE_K`, `group_k` or alike, or
-        `SCALE_K` in `sizes`.
+        None is run. Time the first few on the GPU: for four kernels on an H200, the top pick took
+        1.00 to 2.95 times the best time, and the best of the top 5 took 1.00 to 1.09 times. For
+        matmuls that you wrote in Triton, `docs/pages/about/ranked-configurations.md` says how often
+        the best config of a device is ranked near the top. A configuration is refused if its K-loop
+        iteration spans more than one scale block. This check needs an argument with a name such as
+        `SCALE_K` or `group_k`, or `SCALE_K` in `sizes`.
 
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as `{"XBLOCK":
-        (64, 128)}`; missing values derive from the kernel. For such matmuls, `sizes` are M, N and K
-        if the call does not give them as numbers. A fused MoE also takes E (experts) and TOP
-        (experts of a token; M then counts tokens).
-
-        `prior` are files or folders with best configs of GPUs, as vLLM and sglang write them.
-        Configurations near a best config for a similar problem on a similar GPU are ranked higher.
-        By default, published best configs are used where they are known to rank better than the
-        model alone; `[]` uses none. Raises `UsageError` for an unknown kernel, parameter, size or
-        file; the message lists the known ones.
+        (64, 128)}`; missing values derive from the kernel. For hand-written matmuls, `sizes` has M,
+        N and K if the call does not pass them as numbers. A fused MoE also needs E (experts) and
+        TOP (experts per token); M then counts tokens. `prior` has files or folders with best
+        configs of GPUs, in the format of vLLM and sglang. Configurations near a best config for a
+        similar problem on a similar GPU are ranked higher. By default, published best configs are
+        used where they are known to rank better than the model alone; `[]` uses none. Raises
+        `UsageError` for an unknown kernel, parameter, size or file; the message lists the known
+        ones.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -401,7 +400,7 @@ def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
 
 
 def explain_no_autotune(compiled: CompiledBase, gone: str | None) -> str | None:
-    """Return the reason why nothing could be timed, in a sentence; None if something could."""
+    """Return the reason why nothing can be timed, in a sentence; None if something can."""
     if gone is not None:
         return gone
     request = compiled.report.request
@@ -438,7 +437,7 @@ def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
 
 
 def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
-    """Compare the file of a compilation with this machine, or with one that a file describes.
+    """Compare the saved file with this machine, or with a machine that a file describes.
 
     Raises `UsageError` if nothing was saved.
     """

@@ -29,8 +29,8 @@ def test_a_norm_behind_a_convolution_is_apart_twice_over() -> None:
 def test_a_norm_waits_for_the_last_value_of_its_group() -> None:
     why = explain_apart(UNET, "k6", "k4")
     assert why.sentence == (
-        "k6 needs the mean and variance of 2,048 values, which k4 has only after the last of "
-        "them. One kernel would have to keep all 8.19 kB, or read them again."
+        "k6 needs the mean and variance of 2,048 values, and k4 has it only after reading all of "
+        "them. One kernel would have to keep all 8.19 kB, or read the values again."
     )
     assert why.kernels == ("k4", "k6")
     assert why.words == ("op11_op12_op14_op15 and op18: no shared data",)
@@ -56,7 +56,7 @@ def test_the_scheduler_reason_is_in_plain_words() -> None:
     why = explain_apart(TRAINING, "k7", "k9")
     assert why.sentence == (
         "No shared data. Both use buf10, but access it in different orders or parts. The scheduler "
-        "found no access that a common kernel would make only once."
+        "found no access that a fused kernel would make only once."
     )
 
 

@@ -203,7 +203,7 @@ def test_what_is_not_known_is_said_and_the_rest_is_a_bound() -> None:
 
 def test_sizes_of_dynamic_shapes_are_those_of_the_example() -> None:
     found = row(node("aten.relu.default", shape=("s0", 8)), source="tl.store(out, x)")
-    assert found.note == "with the sizes of the example inputs"
+    assert found.note == "computed with the sizes of the example inputs"
 
 
 def test_numbers_are_those_of_one_call() -> None:

@@ -67,7 +67,7 @@ def test_what_is_asked_for_is_taken_as_it_is() -> None:
         ({"blocks": {"YBLOCK": (1,)}}, "relu has no block size 'YBLOCK'. It has XBLOCK."),
         ({"blocks": {"XBLOCK": (96,)}}, r"XBLOCK is \[96\]: block sizes must be powers of two"),
         ({"warps": ()}, r"warps is \[\]: expected positive integers"),
-        ({"warps": range(1, 500)}, "are more than the limit of 256"),
+        ({"warps": range(1, 500)}, "configurations exceed the limit of 256"),
         ({"stages": (10**9,)}, "num_stages has 1,000,000,000: pass values from 1 to 64"),
     ],
 )

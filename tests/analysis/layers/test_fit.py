@@ -118,7 +118,7 @@ def test_a_call_of_more_layers_is_on_the_line_of_modelled_times() -> None:
     told = replace(found, depths=tuple(timed))
     assert told.call_us == (3200.0, 2560.0, 4160.0)
     assert told.sentence.endswith(
-        " Forward and backward pass take 3.20 ms (2.56 ms to 4.16 ms), modelled."
+        " The forward and backward passes take 3.20 ms (2.56 ms to 4.16 ms), modelled."
     )
     strange = replace(told, depths=(replace(timed[0], call_us=(200.0, 160.0, None)), timed[1]))
     assert strange.call_us == (3200.0, 2560.0, None)

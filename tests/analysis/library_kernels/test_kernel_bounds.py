@@ -115,7 +115,7 @@ def test_few_blocks_and_strided_reads_are_said() -> None:
     call = OperatorCall("aten::sum", [[65536, 64]], ["float"], [[64, 1]], ["", "[0]"])
     assert _slow(name, call, (2, 1, 1)) == [
         "only 2 blocks on 132 multiprocessors",
-        "it reads and writes along different dimensions in memory",
+        "its accesses are strided: its tensors are not contiguous along the same dimension",
     ]
 
 

@@ -41,7 +41,10 @@ def test_without_a_model_it_stays_the_bandwidth_and_a_measured_time_comes_first(
     unknown = [replace(each, language="extern", ops=("mine.op.default",)) for each in NORM.kernels]
     bare = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, unknown)})
     facts = Facts(bare)
-    assert facts.time_source(facts.kernels[1:]) == ". Time: these bytes at the bandwidth of h100"
+    assert (
+        facts.time_source(facts.kernels[1:])
+        == ". Time: moving these bytes at the bandwidth of h100"
+    )
     timed = [replace(each, time_us=10.0) for each in NORM.kernels]
     facts = Facts(replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, timed)}))
     whole = count_moved_bytes(facts.kernels[1]) or 0

@@ -322,7 +322,7 @@ def test_what_turns_the_results_of_convolutions_round_is_the_high_end_of_channel
     copies = len(found.kernels)
     assert found.saved_us_low == pytest.approx(20.0, rel=0.02)  # the weights are small
     assert found.saved_us_high == pytest.approx(30.0 + 30.0, rel=0.02)
-    assert "the kernels that convert outputs to eager's format" in found.source
+    assert "the kernels that convert outputs to eager's memory format" in found.source
     assert copies == 1
 
 

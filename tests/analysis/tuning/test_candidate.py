@@ -131,7 +131,10 @@ def test_rows_of_a_record_say_what_is_against_them() -> None:
     rows = {row.choice: row for row in list_rows(given, "k0", "h100", "as counted")}
     assert rows["B=1"].rejection is None
     assert rows["B=2"].rejection == "spills: 4 stores and loads"
-    assert rows["B=4"].rejection == "occupancy 25 %, the best has 100 % (limited by registers)"
+    assert (
+        rows["B=4"].rejection
+        == "occupancy 25 %; the best configuration has 100 % (limited by registers)"
+    )
     assert rows["B=8"].rejection == "1.80× the best modelled time"
     assert rows["B=8"].note == "modelled: limited by memory traffic; as counted"
     assert rows["B=16"].rejection == "cannot be launched: too much shared memory"

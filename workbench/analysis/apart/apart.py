@@ -156,9 +156,9 @@ class _Answers:
         if reduced and (reduced.bytes or 0) >= _KEPT:
             count = number_text(reduced.count, "whole")
             text = (
-                f"{y.id} needs the {reduced.word} of {count} values, which {x.id} has only after "
-                "the last of them. One kernel would have to keep all "
-                f"{number_text(reduced.bytes, 'bytes')}, or read them again."
+                f"{y.id} needs the {reduced.word} of {count} values, and {x.id} has it only "
+                "after reading all of them. One kernel would have to keep all "
+                f"{number_text(reduced.bytes, 'bytes')}, or read the values again."
             )
             return text, None, f"{y.id} needs the {reduced.word} first"
         if between is not None and between.is_generated:

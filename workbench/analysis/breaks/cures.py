@@ -34,7 +34,7 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "Data dependent operator": (_SCALARS, _NUMBERS),
     "Dynamic shape operator": (
         _SHAPES,
-        "Capture operators with data-dependent output sizes, with the size as a symbol.",
+        "Capture operators with data-dependent output sizes, with each size as a symbol.",
     ),
     "Attempted to wrap RNN, GRU, or LSTM": (
         "allow_rnn",
@@ -43,10 +43,10 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "Unsupported Tensor.backward() call": (_GRADIENTS, _BACKWARD),
     "using `torch.autograd.grad` with": (_GRADIENTS, _BACKWARD),
 }
-_LOGGED = "Let Dynamo skip calls of this method: for every logger, in all compiled code."
+_LOGGED = "Let Dynamo skip calls of this method, for every logger and in all compiled code."
 _UNSAID = (
-    "Let Dynamo skip calls of this function: in all compiled code, because the line is shared with "
-    "other statements."
+    "Let Dynamo skip calls of this function in all compiled code, because its line has other "
+    "statements too."
 )
 _SAYING = {"print(": "builtins.print", "warnings.warn(": "warnings.warn"}
 _LOGGER = re.compile(r"logging\.Logger method not supported")
@@ -263,11 +263,11 @@ def _outside(name: str) -> str:
 
 
 _ARGUMENT = (
-    "compute it before the compiled call and pass it as an argument, a number as a tensor (each "
-    "new number or string recompiles)"
+    "compute it before the compiled call and pass it as an argument (pass a number as a tensor: "
+    "each new number or string recompiles)"
 )
 _TEXT = (
-    "make it before or after the compiled call and do not pass it in (each new string recompiles)"
+    "create it before or after the compiled call and do not pass it in (each new string recompiles)"
 )
 _AFTER = "return its inputs from the compiled function, and do it after the call"
 _ADVICE: tuple[tuple[str, str], ...] = (
@@ -299,7 +299,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"\brepr\(|\bstr\(|\bformat\(|\bid\(",
-        f"make the string outside compiled code: {_AFTER}",
+        f"build the string outside compiled code: {_AFTER}",
     ),
     (r"deepcopy\(|copy\.copy\(", "copy each tensor with .detach().clone()"),
     (

@@ -22,8 +22,8 @@ _PRINTING = {"print", "pprint", "breakpoint", "set_trace"}
 _STREAMS = {"stdout", "stderr", "tqdm", "sys.stdout", "sys.stderr"}
 _NOT_COMPUTING = {"time.sleep", "sleep", "gc.collect", "torch.cuda.synchronize"}
 _CLOCK = (
-    "Compiled code cannot read the clock: the value is {} there. To time a compiled call, measure "
-    "around it."
+    "Compiled code cannot read the clock: the value is {} there. To time a compiled call, read "
+    "the clock before and after it."
 )
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "thread_time"}
 _PROGRESS = (

@@ -22,8 +22,8 @@ from workbench.analysis.breaks.host_calls import join_dotted
 _TITLE = "Draw the number in an operator"
 _DRAWN = "A custom operator draws the same number at run time, from the same generator."
 _SEVERAL = (
-    "One custom operator draws the same numbers at run time, in the order of the line and from the "
-    "same generator."
+    "One custom operator draws the same numbers at run time, in the same order and from the same "
+    "generator."
 )
 _WHOLE = {"randint", "randrange", "getrandbits", "integers"}
 _REAL = {

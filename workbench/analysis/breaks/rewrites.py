@@ -293,7 +293,8 @@ def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
 
 
 _LOOP = (
-    "Condition and body become functions that torch runs until the condition is false. Loop values "
+    "The condition and the body become functions; torch runs the body until the condition is "
+    "false. Loop values "
     "must keep shape and dtype, and not every release supports gradients through it."
 )
 

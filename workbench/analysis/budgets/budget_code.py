@@ -93,8 +93,9 @@ def _policy(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, .
     what = "the listed results" if kept else "the inputs of each layer"
     note = (
         f"In the forward of {holder or 'the module'}, where self.{name} are the layers {layers} "
-        f"and x is their input. It saves {what} and recomputes the rest of a layer. It chooses by "
-        "operator, while the budget chooses by value, so the savings are similar but not equal. A "
+        f"and x is their input. It saves {what} and recomputes the rest of a layer. It selects "
+        "operators, while the budget selects values, so the savings are similar but not equal. "
+        "A "
         "layer must not write in place; pass on any other arguments of your layers."
     )
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)

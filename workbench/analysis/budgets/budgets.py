@@ -275,7 +275,7 @@ def explain_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
     place = f" of {word} {', '.join(map(str, lines))}" if lines else ""
     return (
         f"Gradients would be wrong: the backward pass would redraw the random numbers{place} "
-        f"({names}) and get different ones."
+        f"({names}), and the new numbers would differ."
     )
 
 

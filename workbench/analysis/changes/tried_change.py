@@ -15,11 +15,13 @@ Verdict = Literal["cures", "helps", "explicit", "no help", "refused", "not check
 
 VERDICTS: Mapping[Verdict, str] = {
     "cures": "Compiled in one graph (fullgraph=True) and run: the results are the same.",
-    "helps": "Compiled and run: the same results with fewer graphs or breaks, but breaks remain.",
-    "explicit": "Compiled and run: the same results, with a break that is explicit in the code.",
+    "helps": "Compiled and run: the results are the same, with fewer graphs or breaks, but "
+    "breaks remain.",
+    "explicit": "Compiled and run: the results are the same, and the break is explicit in the "
+    "code.",
     "no help": "The results are the same, and so are the numbers of graphs and breaks.",
     "refused": "The results differ, or the changed code raises, so it is not offered.",
-    "not checked": "It could not be applied to a copy, or a result cannot be compared.",
+    "not checked": "The change could not be applied to a copy, or a result cannot be compared.",
 }
 """What each word of `TriedChange.verdict` means."""
 

@@ -66,14 +66,15 @@ def _say(
         if within:
             return (
                 f"Rank {waits} deadlocks in {within} unless rank {never} starts "
-                f"{_with_article(row)} {where} elsewhere: it does not start one there{after}."
+                f"{_with_article(row)} {where} elsewhere: that rank does not start one "
+                f"there{after}."
             )
         return (
             f"Rank {waits} deadlocks: it waits for {_with_article(row)} {where} that rank {never} "
             f"never starts{after}."
         )
     if within:
-        after += f", if both run {within} at once"
+        after += f", if both run {within} at the same time"
     if here.op != there.op:
         return (
             f"Rank {rank} deadlocks: it waits for {_with_article(here)} {where} where rank "

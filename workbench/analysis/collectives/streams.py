@@ -29,8 +29,8 @@ from workbench.report.table import Table
 from workbench.specs import Gpu
 
 MISSING = (
-    "launches by the CPU, multiprocessors that NCCL takes from concurrent kernels, other groups on "
-    "the same links, late ranks"
+    "kernel launches by the CPU, multiprocessors that NCCL occupies, other groups on the same "
+    "links, late ranks"
 )
 """What the modelled times of a rank with its collectives leave out."""
 COMPUTE = "kernels"
@@ -131,7 +131,7 @@ def _time(row: Collective, links: Links | str) -> Collective:
     if isinstance(links, str):
         return replace(row, why=links)
     if row.bytes is None or not row.group_size or not row.group_nodes:
-        return replace(row, why="its bytes or the ranks of its group are not known")
+        return replace(row, why="its size or the ranks of its group are not known")
     estimate = estimate_collective(row.op, row.bytes, row.group_size, row.group_nodes, links)
     if estimate is None:
         return replace(row, why=f"{row.op} is not modelled")

@@ -22,7 +22,7 @@ from workbench.report.profile_record import TIMED_BY, read_measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]
-_SOURCE = "counted: bytes allocated for a kernel that are live at the memory peak"
+_SOURCE = "counted: bytes that are allocated for a kernel and live at the memory peak"
 _UNKNOWN = "the program does not call it"
 
 
@@ -110,7 +110,7 @@ def _bound(report: Report) -> Cost:
 
 def _bytes(report: Report) -> Cost:
     brief = "Inductor's traffic estimate"
-    source = f"{brief}: bytes read and written, each once"
+    source = f"{brief}: bytes read and written, each counted once"
     amounts = _known(report, count_moved_bytes)
     return Cost("bytes", "B", source, brief, "its traffic is not known", amounts)
 

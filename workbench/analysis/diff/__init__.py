@@ -1,8 +1,8 @@
 """What differs between two compilations, part by part."""
 
 DOORS = {
-    "difference": "Two compilations compared, with the questions that it answers.",
-    "lineage": "The later nodes of each node within one compilation.",
+    "difference": "The comparison of two compilations, with methods that query it.",
+    "lineage": "Maps each node to the nodes of later stages that it became.",
     "report_comparison": "Compares two reports, or their captured graphs alone.",
 }
 """What other rooms import of this one."""

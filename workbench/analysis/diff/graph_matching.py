@@ -129,7 +129,7 @@ def compare_graphs(graphs: Graphs) -> Iterator[Change]:
 _COUNTED = {
     "symbolic": "with symbolic sizes",
     "fixed": "with fixed sizes",
-    "changed": "with another shape, layout or dtype",
+    "changed": "with a different shape, layout or dtype",
     "arguments": "written otherwise",
     "inputs": "with other inputs",
     "added": "added",

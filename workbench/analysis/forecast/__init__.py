@@ -1,6 +1,7 @@
 """What one call of a compiled program takes on its GPU, by a model with its measured error."""
 
 DOORS = {
-    "forecast": "The time of one call: kernels, launches, its error, and what it leaves out.",
+    "forecast": "Forecasts the time of one call from kernels and launches, with its error and "
+    "what is missing.",
 }
 """What other rooms import of this one."""

@@ -135,8 +135,8 @@ def _list_wait_notes(rows: list[Collective], hooked: float, nodes: int) -> Itera
 
 
 MISSING = (
-    "guards and the rest of the call's Python, gaps between kernels, copies from and to the host, "
-    "the first calls"
+    "guards and other Python overhead of the call, gaps between kernels, copies from and to the "
+    "host, the first calls"
 )
 """What no forecast includes."""
 SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
@@ -391,8 +391,8 @@ def _list_notes(rows: Sequence[KernelForecast]) -> Iterator[str]:
         names = list(dict.fromkeys(row.name for row in missing))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield (
-            f"{plural(len(missing), 'unmodelled kernel')}, counted at the roofline bound, which is "
-            f"too low ({', '.join(names[:3])}{more})"
+            f"{plural(len(missing), 'unmodelled kernel')}, counted with their roofline time, "
+            f"which is too low ({', '.join(names[:3])}{more})"
         )
     reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
     if reason:
@@ -412,7 +412,10 @@ def _try(report: Report) -> Forecast | None:
 
 
 _MODELLED = "GPU time by the calibrated model"
-_ERROR = "Four of five kernels outside the fit are within it; unknown for roofline bounds"
+_ERROR = (
+    "Relative error; four of five kernels outside the fit are within it, unknown for "
+    "roofline bounds"
+)
 NO_LINE = "no source line"
 
 

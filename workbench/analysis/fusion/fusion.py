@@ -324,7 +324,7 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
             continue
         parts = [*_rearranges(report, kernel), *_again(report, kernel, moved)]
         parts += _partial(report, kernel)
-        reason = " ".join(parts) or "The report does not say what else it reads or writes."
+        reason = " ".join(parts) or "The report does not explain the additional traffic."
         more = f"It moves {_bytes(together)}, against {_bytes(alone)} unfused (estimates)."
         reasons[id] = f"{more} {reason}"
     return reasons
@@ -348,7 +348,7 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
     if copied:
         yield f"It copies the inputs of {who} into the layout that the library requires."
     if ended:
-        yield f"It reads the result of {done} again to finish it, such as adding the bias."
+        yield f"It reads the result of {done} again to finish it, for example to add the bias."
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
@@ -367,14 +367,14 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     who = ", ".join(other.id for other in others)
     verb = "compute" if len(others) > 1 else "computes"
     yield (
-        f"It recomputes {names}, which {who} {verb} too, so it reads their inputs instead of a "
+        f"It recomputes {names}, which {who} also {verb}, so it reads their inputs instead of a "
         "stored result."
     )
     all_of = [moved[member.id] for member in (kernel, *others) if member.id in moved]
     alone, together = (sum(part) for part in zip(*all_of, strict=True))
     is_less = together < alone
     word = "still move less" if is_less else "move more"
-    yield f"Together these kernels {word}: {_bytes(together)} instead of {_bytes(alone)}."
+    yield f"Together, these kernels {word}: {_bytes(together)} instead of {_bytes(alone)}."
 
 
 def _is_work(node: str, alone_bytes: Mapping[str, int]) -> bool:

@@ -213,7 +213,7 @@ class Apart:
         a_kernel, b_kernel = self.kernel_of(a), self.kernel_of(b)
         other, both = b_kernel.id if b_kernel else pair.b, ""
         if a_kernel is not None and a_kernel is b_kernel:
-            other, both = pair.b, f" Both are still loops of {other}."
+            other, both = pair.b, f" They remain separate loops in {other}."
         return WhyNot(
             reason,
             f"Not fused with {other}: {reason}. {because}{both}".strip(),
@@ -247,7 +247,7 @@ class Apart:
                 return f"{_NOTHING_SHARED}, so fusing them would save no traffic.", None
             return (
                 f"Both use {names}, but access it in different orders or parts. The scheduler "
-                "found no access that a common kernel would make only once."
+                "found no access that a fused kernel would make only once."
             ), None
         if pair.reason.startswith("intermediate nodes"):
             return self._between(a, b)
@@ -267,7 +267,7 @@ class Apart:
         if step is None:
             start, end, step = b, a, self.first_step(b, a)
         if step is None:
-            return "An operation in between needs one and feeds the other.", None
+            return "An operation between them depends on one and feeds the other.", None
         first, through = step
         middle = self.kernel_of((first,))
         words = [self._words(nodes) for nodes in (start, (first,), end)]
@@ -322,7 +322,7 @@ class Apart:
             partner = self._partners.get((pair.graph, name))
             if partner is not None:
                 return f"{name} was fused with {partner}, after which the pair no longer existed."
-        return "One of them was fused in a pair with more common data."
+        return "One of them was fused with a node that shares more data."
 
 
 _TEMPLATE = (

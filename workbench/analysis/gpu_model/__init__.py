@@ -1,8 +1,8 @@
 """What a GPU can do with a kernel, by models; nothing is run."""
 
 DOORS = {
-    "launches": "Launch overhead of a call, and the saving by CUDA graphs.",
-    "matrix": "Kernels on several GPUs, and how far apart the GPUs are.",
-    "roofline": "The roofline time of a kernel, by its data or its arithmetic.",
+    "launches": "The launch overhead of a call, and the time that CUDA graphs save.",
+    "matrix": "Compares kernels on several GPUs, and measures the spread between the GPUs.",
+    "roofline": "The roofline time of a kernel, from its bytes and its operations.",
 }
 """What other rooms import of this one."""

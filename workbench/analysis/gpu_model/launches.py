@@ -91,8 +91,8 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     """
     if report.request.kind == KERNEL_LOG:
         raise UsageError(
-            f"{report.request.name} is a kernel log, without the launches of one call and without "
-            "times. Use frame('launches') for the launches in the log."
+            f"{report.request.name} is a kernel log, which has neither the launches of one call "
+            "nor times. Use frame('launches') for the launches in the log."
         )
     rows = list(_rows(report, costs))
     if report.request.kind == OWN_KERNEL and not any(row.device_us for row in rows):
@@ -131,7 +131,7 @@ def tell_kernels_of(report: Report) -> str:
     return tell_kernels(id for row in report.kernels for id in [row.id] * max(row.calls, 1))
 
 
-_TIMES = "expected kernel times in microseconds, at least one, each finite and not negative"
+_TIMES = "expected one or more kernel times in microseconds, each finite and not negative"
 
 
 def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:

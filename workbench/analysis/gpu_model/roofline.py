@@ -217,7 +217,10 @@ def rooflines(report: Report, gpu: Gpu | MeasuredHost) -> Iterator[KernelRooflin
         dtype, is_matrix = _arithmetic(report, kernel, text, own, nodes)
         row = _row(kernel, gpu, dtype, is_matrix=is_matrix)
         symbols = any(isinstance(size, str) for node in own for size in node.shape or ())
-        notes = [*_unknown(kernel), *(["with the sizes of the example inputs"] if symbols else [])]
+        notes = [
+            *_unknown(kernel),
+            *(["computed with the sizes of the example inputs"] if symbols else []),
+        ]
         yield replace(row, note="; ".join(notes) or None)
 
 

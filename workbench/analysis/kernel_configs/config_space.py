@@ -188,10 +188,7 @@ def check_launch_value(name: str, values: Iterable[int]) -> None:
 
 
 def _too_many(count: int) -> str:
-    return (
-        f"{count} configurations are more than the limit of {MOST}. Pass fewer blocks, warps or "
-        "stages."
-    )
+    return f"{count} configurations exceed the limit of {MOST}. Pass fewer blocks, warps or stages."
 
 
 def _sizes(source: TritonSource, name: str, own: Sequence[Config]) -> tuple[int, ...]:

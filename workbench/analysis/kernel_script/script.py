@@ -123,8 +123,8 @@ class _Script:
         self._results = {tensor.name: tensor.after for tensor in self._tensors if tensor.after}
         if not self._results:
             raise UsageError(
-                "it computes only a part of a value, and other kernels the rest, so eager has no "
-                "result to compare"
+                "it computes only a part of a value, and other kernels compute the rest, so "
+                "eager has no result to compare"
             )
 
     def text(self) -> str:
@@ -283,7 +283,7 @@ def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     row = next((graph for graph in report.graphs if graph.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if row is None or text is None:
-        raise UsageError("the report does not have the graph that it was made from")
+        raise UsageError("the report does not have the graph that it was generated from")
     return row.id, text
 
 
@@ -385,7 +385,7 @@ class KernelTensors:
             return None
         if buffer.node is None:
             raise UsageError(
-                f"it reads {buffer.name}, a part of a value of an operator that was split over "
+                f"it reads {buffer.name}, a partial result of an operator that was split over "
                 "several kernels"
             )
         return buffer.node

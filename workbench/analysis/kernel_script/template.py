@@ -7,7 +7,7 @@ from string import Template
 HEAD = Template('''"""Kernel $id, $name: $ops.
 $besides
 $how
-It makes inputs, calls the kernel, compares what it leaves with eager, and times both.
+It creates inputs, calls the kernel, compares the results with eager, and times both.
 """
 
 import os

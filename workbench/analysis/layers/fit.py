@@ -60,7 +60,7 @@ MISSING = (
     "the device context and library workspaces (some hundred MB), memory that library calls "
     "allocate and free, fragmentation"
 )
-MISSING_OF_STEP = f"{MISSING}, temporaries of the optimizer's step"
+MISSING_OF_STEP = f"{MISSING}, temporaries of the optimizer step"
 
 Bytes = Mapping[str, float]
 """Bytes by kind of storage."""
@@ -376,7 +376,7 @@ class Fit(LiveOnly, Presented):
         between = f"{number_text(least_us * 1e-6, 'seconds')} to "
         between += "?" if most_us is None else number_text(most_us * 1e-6, "seconds")
         how = ", error not measured" if most_us is None else ""
-        what = "Forward and backward pass take" if self.is_training else "A call takes"
+        what = "The forward and backward passes take" if self.is_training else "A call takes"
         return f" {what} {call} ({between}), modelled{how}."
 
     @checked

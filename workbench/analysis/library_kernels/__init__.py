@@ -1,8 +1,8 @@
 """What kernels of libraries are, by their names, and what their calls ask of a GPU."""
 
 DOORS = {
-    "kernel_names": "The kind of a kernel, read from its name alone.",
-    "operator_work": "Operations and traffic of one call of an operator.",
-    "kernel_bounds": "The roofline time of a kernel on a GPU, and why it takes longer.",
+    "kernel_names": "Derives the kind of a kernel from its name alone.",
+    "operator_work": "Counts the operations and the traffic of one operator call.",
+    "kernel_bounds": "The roofline time of a kernel on a GPU, and why the kernel takes longer.",
 }
 """What other rooms import of this one."""

@@ -278,7 +278,7 @@ def tell_rows(kernel: LibraryKernel, work: Work) -> Iterator[str]:
         return
     rows, length = work.rows
     if length < 1024 and rows > 1024:
-        yield f"one block for each row of {length} values: most of its threads are idle"
+        yield f"one block per row of {length} values: most of its threads are idle"
 
 
 _LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose|CNHW2NCHW|NCHW2CNHW")
@@ -289,7 +289,7 @@ def tell_passes(kernel: LibraryKernel) -> Iterator[str]:
     if _LAYOUTS.search(kernel.name):
         yield "it only converts a layout for a convolution: torch.channels_last avoids it"
     elif "collect_statistics" in kernel.name or "batch_norm_backward_reduce" in kernel.name:
-        yield "a separate pass over the data, only for the statistics"
+        yield "it reads the data an additional time, only for the statistics"
     elif kernel.part == "split sum":
         yield "it is the reduction of a split-K matmul"
 
@@ -297,4 +297,4 @@ def tell_passes(kernel: LibraryKernel) -> Iterator[str]:
 def tell_strides(kernel: LibraryKernel, work: Work) -> Iterator[str]:
     """Memory that is read across."""
     if work.is_strided and kernel.kind in ("elementwise", "copy", "reduction"):
-        yield "it reads and writes along different dimensions in memory"
+        yield "its accesses are strided: its tensors are not contiguous along the same dimension"

@@ -160,7 +160,7 @@ def estimate_template(tensors: list[Tensor]) -> Work:
                 continue
             if result.shape == (left.shape[0], right.shape[1]):
                 return _describe_product(left, right, result)
-    return unknown("its shapes do not show which inputs are operands")
+    return unknown("the recorded shapes do not show which inputs are operands")
 
 
 def _describe_product(left: Tensor, right: Tensor, result: Tensor) -> Work:
@@ -358,7 +358,7 @@ def estimate_norm(call: OperatorCall, kernel: LibraryKernel) -> Work:
         return unknown(_NOT_RECORDED)
     source = inputs[0]
     if kernel.part == "helper" and not any(word in kernel.name for word in _WHOLE_SUMS):
-        return unknown("a small kernel of the norm, whose traffic is not in its shapes")
+        return unknown("a small kernel of the norm; its traffic does not follow from the shapes")
     is_sum = kernel.part in ("helper", "weight gradient")
     return Work(
         operations=source.numel,

@@ -277,7 +277,9 @@ def estimate_attention(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         is_matrix=True,
         product=(heads, rows, columns, query.shape[-1]),
         elements=query.numel,
-        reason="assumed to be causal, which is not recorded" if is_causal is None else None,
+        reason="assumed to be causal, because the profile does not record it"
+        if is_causal is None
+        else None,
     )
 
 

@@ -77,7 +77,10 @@ def explain_no_eager(report: Report) -> str:
     if len(report.eager_memory):
         return ""
     if SHARDS in report.extra:
-        return "eager is not counted for a fully_shard model: it would hold whole parameters"
+        return (
+            "eager is not counted for a fully_shard model, because it would hold unsharded "
+            "parameters"
+        )
     return report.why_missing(_EAGER) or (
         "eager's peak was not counted; .memory(eager=True) on the result of aot_compile counts it"
     )

@@ -83,7 +83,7 @@ def timeline(report: Report) -> Timeline:
     ).read()
     if not whole.walk.steps:
         raise UsageError(
-            f"{report.request.name} runs no kernel: it returns its inputs or views of them, and "
+            f"{report.request.name} runs no kernel: it only returns inputs or views of them, and "
             "allocates nothing."
         )
     return whole
@@ -237,7 +237,7 @@ class _Reader:
         calls = sum(program.calls for program in self._programs)
         if calls:
             self._notes.append(
-                f"temporary memory of {plural(calls, 'call')} of parts that were compiled once"
+                f"temporary memory of {plural(calls, 'call')} of regions that were compiled once"
             )
         unread = sum(program.unread for program in self._programs)
         if unread:
@@ -246,7 +246,7 @@ class _Reader:
             )
         devices = list_devices(self._report)
         if len(devices) > 1:
-            self._notes.append(f"bytes of {' and '.join(devices)} are added up")
+            self._notes.append(f"the bytes of {' and '.join(devices)} are added up")
 
     def _given(
         self,
@@ -308,7 +308,9 @@ _NO_SHARD = (
     "The memory of {}, a parameter of {}, cannot be counted: its fully_shard group is unknown. "
     "Compile it again with this version."
 )
-_BETWEEN = "memory that callers of a block hold: its inputs in inference, gradients of its outputs"
+_BETWEEN = (
+    "memory held by the callers of a block: its inputs in inference, gradients of its outputs"
+)
 _STREAMS = "memory that the allocator keeps for each stream of the hooks"
 _MIXED = "the block order of {} of its {} kernels, which were compiled after those of later blocks"
 

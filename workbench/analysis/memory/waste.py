@@ -169,7 +169,7 @@ def _scratch(usage: Memory, row: Allocation, node: NodeFacts) -> Iterator[Memory
             usage,
             "scratch",
             f"{operator} takes {number_text(row.bytes, 'bytes')} for a result of "
-            f"{number_text(node.bytes, 'bytes')}: partial results, or a wider type.",
+            f"{number_text(node.bytes, 'bytes')}: it holds partial results or a wider dtype.",
             row,
             row.bytes,
         )

@@ -1,8 +1,8 @@
 """What to change in a compilation: rules over its report, each with a saving and its source."""
 
 DOORS = {
-    "opportunity": "One change, and what trying it saved.",
-    "rehearsed_cures": "The results of rehearsed fixes of graph breaks.",
-    "rules": "Every rule, and all that they find in a report.",
+    "opportunity": "One possible change, and the saving that a trial found.",
+    "rehearsed_cures": "The results of trying fixes for graph breaks.",
+    "rules": "All rules, and the opportunities that they find in a report.",
 }
 """What other rooms import of this one."""

@@ -14,7 +14,7 @@ from workbench.analysis.source.recompile_reasons import Reason, list_changes, re
 from workbench.report import Break
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
-_NO_NUMBER = "nothing: the code between the parts of a broken graph is not in the report"
+_NO_NUMBER = "no estimate: the report does not have the code between the parts of a broken graph"
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:

@@ -32,7 +32,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             continue
         name = calls[0][0]
         stays = (
-            "; the low end is half of it, because the matmul reads the matrix instead"
+            "; the low end is half of that, because the matmul then reads the matrix itself"
             if facts.is_measured([kernel])
             else ""
         )
@@ -87,7 +87,7 @@ def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
         rule="padded-matrix",
         kind="padding",
         text="Choose sizes whose rows and columns are multiples of 16 bytes (8 elements in "
-        "bfloat16). Each call now pads the matrices with zeros for the GPU's matrix units.",
+        "bfloat16). Each call now pads the matrices with zeros to use the GPU's matrix units.",
         sure="likely",
         source="counted: the traffic of the padding kernels" + facts.time_source(padding),
         kernels=tuple(kernel.id for kernel in padding),
@@ -122,14 +122,14 @@ def find_channels_last(facts: Facts) -> Iterator[Opportunity]:
     back = _turned_back(facts)
     source, high = "", facts.microseconds(total, kernels)
     if back and high is not None and facts.is_measured((*kernels, *back)):
-        source = ", at the high end with the kernels that convert outputs to eager's format"
+        source = "; the high end includes the kernels that convert outputs to eager's memory format"
         high += sum(kernel.time_us or 0.0 for kernel in back)
     yield Opportunity(
         id="",
         rule="channels-last",
         kind="layout",
-        text="Keep model and images in torch.channels_last (NHWC). The convolutions use it, so "
-        "each call first converts its image and the weights.",
+        text="Keep the model and the images in torch.channels_last (NHWC). The convolutions run "
+        "in this format, so each call first converts the images and the weights.",
         sure="likely",
         source="counted: the converted inputs, read and written"
         f"{facts.time_source(kernels)}{source}",

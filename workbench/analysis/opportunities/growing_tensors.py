@@ -44,11 +44,11 @@ def find_growing_tensors(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="tensor-that-grows",
             kind="rewrite" if before else "replacement operator",
-            text="Collect the parts in a list and call torch.cat once, after the loop. Now "
+            text="Collect the parts in a list and call torch.cat once, after the loop. Now, "
             f"{plural(len(cats), 'call')} of torch.cat copy "
-            f"{plural(len(copied), 'intermediate result')} that nothing else reads whole.",
+            f"{plural(len(copied), 'intermediate result')} that nothing else reads in full.",
             sure="likely",
-            source="counted: the intermediate results, each written and read once"
+            source="counted: one write and one read of each intermediate result"
             + facts.time_source(written),
             kernels=tuple(kernel.id for kernel in written),
             **place,

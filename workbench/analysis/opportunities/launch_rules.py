@@ -42,11 +42,11 @@ def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="independent-kernels",
         kind="option",
-        text=f"Enable combo_kernels: it joins {len(kernels)} small independent kernels, up to "
-        f"{_TOGETHER} in one launch.",
+        text=f"Enable combo_kernels: it combines {len(kernels)} small independent kernels, up to "
+        f"{_TOGETHER} per launch.",
         sure="measured elsewhere",
-        source=f"counted: launches, with {_TOGETHER} kernels in one. Time: modelled launch "
-        "overhead, none if the GPU has other work meanwhile",
+        source=f"counted: launches, with {_TOGETHER} kernels per launch. Time: modelled launch "
+        "overhead, which is hidden if the GPU is busy with other work",
         kernels=tuple(kernel.id for kernel in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,
@@ -80,7 +80,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         f"measures yours{times}"
     )
     if measured_us > model.plain_us:
-        source = "measured: at most the time of the call less the modelled GPU time"
+        source = "measured: at most the time of the call minus the modelled GPU time"
     yield Opportunity(
         id="",
         rule="cuda-graphs",
@@ -100,7 +100,7 @@ def _tell_launches(model: Launches) -> str:
     of = f"the launches of {tell_kernels(row.kernel for row in model.rows)}"
     if model.host_us > model.device_us:
         return f"{of}, which take longer than the kernels"
-    return f"some of {of}, which take longer than the kernels before them"
+    return f"some of {of}, which take longer than the preceding kernels"
 
 
 def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
@@ -129,10 +129,10 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="product-epilogue",
         kind="mode",
-        text="Try max-autotune: a generated matmul fuses the elementwise work that follows, while "
-        "the library's result goes through memory.",
+        text="Try max-autotune: a generated matmul fuses the elementwise epilogue, while the "
+        "library's result goes through memory.",
         sure="possible",
-        source="counted: the matmul results, written and read once, if a generated matmul wins"
+        source="counted: one write and one read of the matmul results, if a generated matmul wins"
         + facts.time_source(kernels.values()),
         kernels=tuple(kernels),
         **facts.place(n for k, _, _ in pairs for n in facts.nodes_of(k)),

@@ -45,7 +45,7 @@ def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
             f"forward with torch.compiler.nested_compile_region.{_took(facts)} Kernels no longer "
             "fuse across layers, which adds a few launches per layer.",
             sure="measured elsewhere",
-            source="counted: layers with the same operators of the same sizes. Measured: "
+            source="counted: layers that have the same operators with the same sizes. Measured: "
             f"{MEASURED}",
             after=(
                 "@torch.compiler.nested_compile_region",

@@ -98,7 +98,7 @@ def find_topk_of_one(facts: Facts) -> Iterator[Opportunity]:
             rule="topk-of-one",
             kind="replacement operator" if after is None else "rewrite",
             text="Use torch.max(x, dim, keepdim=True) instead of topk with k=1. Inductor generates "
-            "no code for topk, so its input is written to memory first; max is fused.",
+            "no code for topk, so its input is first written to memory; max can be fused.",
             sure="likely",
             source=f"{_NEIGHBOURS} (the operator moves {own} bytes){facts.time_source(concerned)}",
             kernels=(kernel.id,),
@@ -146,7 +146,8 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         rule="complex-numbers",
         kind="replacement operator",
         text="Compute with real and imaginary parts. Inductor generates no code for complex "
-        "numbers, so each operator on them is a separate eager call; real tensors are fused.",
+        "numbers, so each operator on them is a separate eager call. Operators on real tensors "
+        "can be fused.",
         sure="likely",
         source=f"{_NEIGHBOURS}, at the high end with {views} bytes that Inductor counts for "
         f"complex views{facts.time_source(kernels)}{source}",
@@ -198,10 +199,10 @@ def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             rule="attention-by-hand",
             kind="rewrite" if before else "replacement operator",
             text="Call scaled_dot_product_attention on 4-D tensors (batch, heads, positions, "
-            "width). It never stores the scores; here they are written and read before and after "
-            "the softmax.",
+            "width). It never stores the scores; this code writes and reads them before and "
+            "after the softmax.",
             sure="likely",
-            source="counted: the scores, written and read before and after the softmax"
+            source="counted: the writes and reads of the scores before and after the softmax"
             + facts.time_source([kernel]),
             kernels=tuple(k.id for k in concerned),
             **place,

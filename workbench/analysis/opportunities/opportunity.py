@@ -31,25 +31,26 @@ Kind = Literal[
 
 
 SURE: Mapping[Sure, str] = {
-    "likely": "The change removes work that was counted in the generated code.",
-    "possible": "The report cannot decide it: it depends on how a result is used, which precision "
-    "suffices, or which code is faster here.",
+    "likely": "The change removes work that is counted in the generated code.",
+    "possible": "The report cannot decide this: it depends on how a result is used, which "
+    "precision suffices, or which code is faster.",
     "measured elsewhere": "The time comes from costs measured on another machine.",
 }
 """What each word of `Opportunity.sure` means."""
 
 
-_DEPENDS = "The change depends on the code around it: make it and recompile."
+_DEPENDS = "The change depends on the surrounding code: edit the code and recompile."
 
 
-_AMONG_BREAKS = "It is tried at the break: open the pane Breaks & guards."
+_AMONG_BREAKS = "Try it at the graph break, in the pane Breaks & guards."
 
 
 _BY_HAND: Mapping[Kind, str] = {
-    "break cure": "Torch's hint names no code: change the lines and run wb.explain again.",
+    "break cure": "Torch's hint has no code to try: edit the lines and run wb.explain again.",
     "recompile cause": "A trial needs calls with both inputs, which the report lacks: record the "
     "program with wb.session, which tries a patch on its calls.",
-    "padding": "Sizes belong to the model: change them where the model is built, and recompile.",
+    "padding": "The model defines these sizes: change them where the model is built, and "
+    "recompile.",
 }
 
 

@@ -65,8 +65,9 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
         rule="mergeable-collectives",
         kind="option",
         text="Enable torch's bucketing and overlap scheduling: the kernels wait "
-        f"{_tell_waits(exposed_us)}, also for {count} × {op} of one group. A bucket has the "
-        "latency of one collective, but adds copies and starts when its last input is ready.",
+        f"{_tell_waits(exposed_us)}, partly for {count} × {op} of one group. A bucket has the "
+        "latency of one collective, but it adds copies and starts only when its last input is "
+        "ready.",
         settings=((_OVERLAP, True), (_MERGE, True)),
     )
 

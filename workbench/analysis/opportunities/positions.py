@@ -34,11 +34,11 @@ def find_logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
             rule="logits-of-all-positions",
             kind="rewrite",
             text="Compute only the last position's logits if you need the next token alone: "
-            "transformers models take `logits_to_keep=1`. Without the logits of all "
-            f"{positions} positions the peak is {number_text(lowers, 'bytes')} lower, of "
-            f"{number_text(above, 'bytes')} above weights and inputs.",
+            f"transformers models take `logits_to_keep=1`. Without the logits of all {positions} "
+            f"positions, the peak of {number_text(above, 'bytes')} above weights and inputs is "
+            f"{number_text(lowers, 'bytes')} lower.",
             sure="possible",
-            source="counted: the storage at the memory peak, and its bytes that are no longer "
+            source="counted: the storage at the memory peak, and the bytes that are no longer "
             f"written{facts.time_source([kernel])}",
             kernels=(kernel.id,),
             **place,

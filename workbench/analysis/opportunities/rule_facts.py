@@ -200,7 +200,7 @@ class Facts:
             return f". Time: the modelled share of these kernels on {self.gpu}, {how_far}"
         if self.bandwidth_gbs is None:
             return ". No time: the kernels were not measured"
-        return f". Time: these bytes at the bandwidth of {self.gpu}"
+        return f". Time: moving these bytes at the bandwidth of {self.gpu}"
 
     def place(self, nodes: Iterable[NodeFacts]) -> dict[str, Any]:
         """The fields of an opportunity that say where: the first of the nodes with a line."""

@@ -45,7 +45,7 @@ SIZES = {
     "K": "depth",
     "E": "experts",
     "TOP": "experts per token",
-    "SCALE_K": "values along K that share a scale",
+    "SCALE_K": "elements along K that share a scale",
 }
 """The sizes of a matmul, from a call or the user."""
 NO_SIZES = (
@@ -54,7 +54,9 @@ NO_SIZES = (
     "on."
 )
 NO_LIKE = "the prior has no best config for a similar problem and changes nothing"
-NO_LOOP = "Not modelled, ordered by spills and occupancy: its code has no loop of MMA instructions."
+NO_LOOP = (
+    "Not modelled, ordered by spills and occupancy: the kernel has no loop of MMA instructions."
+)
 
 
 def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> dict[str, int]:

@@ -105,7 +105,7 @@ def _no_captured_graph(report: Report) -> str | None:
 def _report_kernels(report: Report) -> Quantity:
     why = report.why_missing("kernels")
     if not report.kernels and not report.wrappers:
-        why = why or "it has no generated program: a capture alone has no kernels"
+        why = why or "there is no generated program: a captured graph alone has no kernels"
     return count_evidence("kernels", (f"{k.id} ({k.name})" for k in report.kernels), why)
 
 

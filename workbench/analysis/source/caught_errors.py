@@ -86,7 +86,7 @@ def _sentence(place: tuple[str, int, str], within: _Try, *, is_written: bool) ->
     """What may be raised there; only an operator that the line itself calls can be another one."""
     file, line, name = place
     has_info = is_written and name in _WITH_INFO
-    cure = _EX.format(name) if has_info else "check its inputs before it"
+    cure = _EX.format(name) if has_info else "check its inputs first"
     return (
         f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}. Eager code "
         f"catches the exception, compiled code does not. Fix: {cure}, or put the {within.word} "

@@ -204,7 +204,7 @@ def _list_against(candidate: Candidate, best: Candidate) -> Iterator[str]:
         yield f"spills: {plural(candidate.spills, 'store or load', 'stores and loads')}"
     if candidate.occupancy is not None and candidate.occupancy < _EMPTIER * (best.occupancy or 0.0):
         its, most = (number_text(one.occupancy, "percent") for one in (candidate, best))
-        words = f"occupancy {its}, the best has {most}"
+        words = f"occupancy {its}; the best configuration has {most}"
         yield f"{words} (limited by {candidate.limiter})" if candidate.limiter else words
     if candidate.model_us and best.model_us and candidate.model_us > _SLOWER * best.model_us:
         times = number_text(candidate.model_us / best.model_us, "amount")

@@ -58,7 +58,7 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
         whole = prod(len(values) for values in choices.values())
         if whole > MOST:
             raise UsageError(
-                f"{kernel}: space has {whole:,} combinations, more than the limit of {MOST:,}. "
+                f"{kernel}: space has {whole:,} combinations, which exceeds the limit of {MOST:,}. "
                 "Pass fewer values, or a list of configurations."
             )
         return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]

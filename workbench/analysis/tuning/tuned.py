@@ -348,8 +348,8 @@ class Tuned(Presented):
         from workbench import __version__
 
         lines = [
-            f"Configurations of {self.kernel} by aot-workbench {__version__}, compiled for the GPU "
-            "and ranked by modelled time without it.",
+            f"Configurations of {self.kernel} by aot-workbench {__version__}, compiled for the "
+            "GPU and ranked by modelled time, without running on it.",
             self.error,
             *self.missed,
         ]

@@ -92,7 +92,8 @@ def _read_tile(candidate: Candidate) -> dict[str, int]:
     if len([name for name in tile if name.startswith("BLOCK")]) < len("MNK"):
         raise UsageError(
             "These files need blocks named BLOCK_M, BLOCK_N and BLOCK_K (or BLOCK_SIZE_M, BM …); "
-            f"this kernel has {candidate.choice or 'none'}. Use write_triton, which takes any."
+            f"this kernel has {candidate.choice or 'none'}. Use write_triton, which accepts any "
+            "names."
         )
     tile.setdefault("GROUP_SIZE_M", 1)
     order = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M")

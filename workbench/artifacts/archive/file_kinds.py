@@ -179,7 +179,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             refuse_old_pickle(name, *_read_ends(file))
             raise ArtifactError(
                 f"{name} is not an artifact or package of this workbench, nor written by torch's "
-                "save_compiled_function, aoti_compile_and_package or torch.export.save. Give the "
+                "save_compiled_function, aoti_compile_and_package or torch.export.save. Pass the "
                 "path of an .aot or .pt2 file."
             )
         content, end = _read_ends(file)
@@ -245,8 +245,8 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     if FORMAT not in package.entries:
         refuse_zip(name, list_names(file))
         raise ArtifactError(
-            f"{name} is a zip file without {FORMAT}: not a .pt2 file. Give the path of an .aot or "
-            ".pt2 file."
+            f"{name} is a zip file without {FORMAT}: not a .pt2 file. Pass the path of an .aot "
+            "or .pt2 file."
         )
     if any(member.startswith(CODE) for member in package.entries):
         return OpenedFile("torch package", file, size, package=package)
@@ -265,7 +265,7 @@ def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     if not stat.S_ISREG(mode):
         os.close(handle)
         what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise ArtifactError(f"{name} is {what}. Give the path of a file.")
+        raise ArtifactError(f"{name} is {what}. Pass the path of a file.")
     with os.fdopen(handle, "rb") as file:
         yield file
 
@@ -295,7 +295,7 @@ _SIGNATURE, _GUARDS = "signature", "guards_state"  # keys of what save_compiled_
 _MOST_CLASSES = 3  # that are looked at: an OrderedDict of tensors names tensors second
 _MEMOS = ("PUT", "BINPUT", "LONG_BINPUT")
 _GETS = ("GET", "BINGET", "LONG_BINGET")
-_GIVE_ONE = "Give the path of an .aot or .pt2 file."
+_GIVE_ONE = "Pass the path of an .aot or .pt2 file."
 _LOAD_WEIGHTS = (
     "Load it with torch.load(path, weights_only=True). Compile the module that uses these weights "
     "with wb.aot_compile or wb.package."

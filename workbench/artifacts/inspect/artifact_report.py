@@ -389,8 +389,9 @@ def find_cpp_deployment(name: str, size: int, kind: str) -> Deployment:
     """
     if kind not in _FOR_CPP:
         raise UsageError(
-            f"{name} is not a package, so only Python can load it. deployment() counts what that "
-            "needs. For C++ programs, write a file with wb.package(model, args, path=…)."
+            f"{name} is not a package, so only Python can load it. deployment() counts the "
+            "packages that Python needs for it. For C++ programs, write a file with "
+            "wb.package(model, args, path=…)."
         )
     installed = find_torch_folder()
     if installed is None:

@@ -220,7 +220,7 @@ def read_exported_facts(package: OpenedPackage) -> Facts:
         texts=[read_member_text(package, n, "json", _JSON_LIMIT // 4) for n in members],
         notes=[
             *(f"{name} is damaged or bigger than {_JSON_LIMIT} bytes: not read" for name in lost),
-            "a graph, not compiled; torch.export.load and torch run it",
+            "an exported graph without compiled code; load it with torch.export.load",
         ],
     )
 

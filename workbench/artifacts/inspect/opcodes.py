@@ -135,7 +135,9 @@ def _step(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> Non
     elif name == "STACK_GLOBAL":
         module, attribute = stack[-2], stack[-1]
         is_text = isinstance(module, str) and isinstance(attribute, str)
-        state.globals.add(f"{module}:{attribute}" if is_text else "a name computed while reading")
+        state.globals.add(
+            f"{module}:{attribute}" if is_text else "a name that is computed during unpickling"
+        )
     elif name.startswith("EXT"):
         state.globals.add(f"the extension registry: code {argument}")
     state.calls += name in _CALLS

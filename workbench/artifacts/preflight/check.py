@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
-_AGAIN = "get the file again; loading it is refused"
+_AGAIN = "get the file again; the loader refuses it"
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
-    again = "torch refuses any other release; make the file again there, or with Compiled.save"
+    again = "torch refuses any other release; write the file again there, or with Compiled.save"
     releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
         if name in needed:
@@ -210,7 +210,7 @@ def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
         exported, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
         again = "install that torch release, or export again with the installed one"
         yield row("torch", there >= exported, need.needed, machine.torch, again)
-    advice = "it is a graph, not compiled; a package of it starts in milliseconds"
+    advice = "it is an exported graph without compiled code; a package of it starts in milliseconds"
     yield Requirement("compiled code", "warn", "none", "none", advice)
 
 

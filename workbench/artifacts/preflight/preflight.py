@@ -273,7 +273,7 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
     toolkit = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
     has = machine.toolkit or ""
     advice = f"install a torch build for {vendor}"
-    other = "another toolkit than expected, which torch itself would refuse"
+    other = "a different toolkit than expected, which torch itself would refuse"
     warning = other if needed.toolkit and toolkit != has else ""
     return machine.compared("toolkit", has.startswith(vendor), toolkit, has, advice, warning)
 
@@ -291,5 +291,5 @@ def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
 
 def _gpus(machine: Machine) -> str:
     if not machine.gpus:
-        return "a GPU that cannot be read" if machine.gpu else "no GPU"
+        return "a GPU whose properties cannot be read" if machine.gpu else "no GPU"
     return ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.arch})" for gpu in machine.gpus))

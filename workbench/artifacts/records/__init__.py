@@ -1,6 +1,7 @@
 """The records that travel in files."""
 
 DOORS = {
-    "report_in": "The report of anything that has one; no code of a file runs.",
+    "report_in": "Returns the report of any object or file that has one, without running code "
+    "from the file.",
 }
 """What other rooms import of this one."""

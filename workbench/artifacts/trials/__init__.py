@@ -1,6 +1,6 @@
 """Trials that have ended, in a file that several processes share."""
 
 DOORS = {
-    "store": "Finished trials in a file, of this user or of another one.",
+    "store": "A file of finished trials, written by this or another user.",
 }
 """What other rooms import of this one."""

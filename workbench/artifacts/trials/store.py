@@ -59,7 +59,7 @@ class Store:
 
     def _opened(self) -> sqlite3.Connection:
         if self.path.exists() and not self.path.is_file():
-            raise ArtifactError(f"{self.path} is not a file. Give the path of a store.")
+            raise ArtifactError(f"{self.path} is not a file. Pass the path of a store.")
         if self.read_only:
             if not self.path.exists():
                 raise ArtifactError(f"The store {self.path} does not exist.")
@@ -184,8 +184,8 @@ class Store:
                 yield
         except _DAMAGE as error:
             raise ArtifactError(
-                f"The store {self.path} is damaged ({error}). Give another store, or remove it to "
-                "run its trials again."
+                f"The store {self.path} is damaged ({error}). Pass another store, or remove this "
+                "one to run its trials again."
             ) from error
 
     @contextmanager
@@ -211,7 +211,7 @@ class Store:
     def _must_write(self) -> None:
         if self.read_only:
             raise UsageError(
-                f"The store {self.path} was opened read-only. Give one that can be written."
+                f"The store {self.path} was opened read-only. Pass one that is writable."
             )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
 """Zip files whose members are stored as they are: checked, read by ranges, written whole."""
 
-DOORS = {"members": "The frame of a zip file, its members and their bytes."}
+DOORS = {"members": "Reads the directory, the members and the bytes of a zip file."}
 """What other rooms import of this one."""

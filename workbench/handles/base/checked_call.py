@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class CheckedCall(CompiledBase):
-    """Run compiled code behind the checks of its call; see `Compiled`."""
+    """Run compiled code after checking each call; see `Compiled`."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class CheckedCall(CompiledBase):
         """A sentence for each variable of the closure that has no value any more."""
         env = tp.artifacts_of(self._aot_fn).runtime_env
         cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
-        said = "a closure variable, which has no value now"
+        said = "a closure variable that has no value now"
         return [f"{name}: {said}" for name, cell in cells if cell == types.CellType()]
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
@@ -169,7 +169,7 @@ class CheckedCall(CompiledBase):
 
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
-        """A sandbox to try other inputs against the guards; nothing runs."""
+        """A sandbox that checks other inputs against the guards; no compiled code runs."""
         from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
         return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)
@@ -277,8 +277,8 @@ class CheckedCall(CompiledBase):
         """Return a state for each name: "ok", "changed: …", "not compared: …" or "not reachable …".
 
         Names are globals, inlined code, values that torch's guards read, and changed states of
-        torch, such as the grad mode. Every call also refuses changed values. For a loaded file,
-        "frozen at capture: …" is a value that it uses without comparing it.
+        torch, such as the grad mode. A call is also refused if a value has changed. For a loaded
+        file, "frozen at capture: …" is a value that it uses without comparing it.
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined
@@ -304,7 +304,9 @@ def _call_weakly(here: ref[CheckedCall], method: Callable[..., Any]) -> Callable
     def call(*args: Any, **kwargs: Any) -> Any:
         owner = here()
         if owner is None:
-            raise UsageError("The compiled code is gone. Keep the result of aot_compile or load.")
+            raise UsageError(
+                "The compiled code no longer exists. Keep the result of aot_compile or load."
+            )
         return method(owner, *args, **kwargs)
 
     return call

@@ -24,9 +24,10 @@ def try_call(
     made: Callable[..., Any] | None = None,
     tolerance: Tolerance | None = None,
 ) -> Trial:
-    """Make a trial of compiled code, or of its replacement `made`, against eager.
+    """Create a trial that compares compiled code, or its replacement `made`, with eager.
 
-    `original_inputs` are eager's inputs if the compiled code takes others, such as casts.
+    `original_inputs` are eager's inputs if the compiled code takes different ones, such as cast
+    inputs.
     """
     return Trial.of(
         compiled if made is None else made,
@@ -42,7 +43,7 @@ def try_call(
 
 
 def list_roots(compiled: CheckedCall) -> Iterator[Root]:
-    """List possible targets of writes: its module, the function's reads, the code's own cells."""
+    """List the objects that a call may write to: its module, its function, or closure cells."""
     if compiled.module is not None:
         yield "", compiled.module
     yield from (("", owner) for owner in compiled.plan.receiver)
@@ -63,7 +64,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def has_other_draws(report: Report) -> bool:
-    """Return whether generated code draws different random numbers from the same state."""
+    """Return whether generated code draws other random numbers than eager from the same state."""
     request = report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
     return request.backend == "inductor" and options.get("fallback_random") != "True"

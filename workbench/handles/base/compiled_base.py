@@ -53,7 +53,7 @@ class _Held:
         return cls(weakref.ref(value), str(path), TensorLike.of(value), is_plain)
 
     def tensor(self, *, has_numbers: bool = False) -> torch.Tensor:
-        """The caller's own tensor, or one like it: of zeros, or of numbers between 0 and 1."""
+        """The caller's own tensor, or a replacement with zeros or numbers between 0 and 1."""
         own = self.alive()
         if own is not None:
             return own
@@ -73,7 +73,7 @@ class _Held:
 
 
 class Recipe(LivePart):
-    """Hold a compiled call, ready to be compiled for another target."""
+    """Keep a compiled call, to compile it for another target."""
 
     def __init__(
         self,
@@ -98,13 +98,14 @@ class Recipe(LivePart):
 
     @property
     def target(self) -> Any:
-        """The function or module, as its caller has it."""
+        """The caller's function or module."""
         return self._target
 
     def inputs(self, *, has_numbers: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments by position and name; raises `UsageError` if one no longer exists.
+        """Return args and kwargs; raises `UsageError` if an input is gone and cannot be replaced.
 
-        With `has_numbers`, a missing floating-point tensor has values between 0 and 1, not zeros.
+        With `has_numbers`, the replacement of a floating-point tensor has values between 0 and 1
+        instead of zeros.
         """
         made = self._example.bound(
             None, lambda path: self._held[str(path)].tensor(has_numbers=has_numbers)
@@ -112,7 +113,7 @@ class Recipe(LivePart):
         return made["args"], made["kwargs"]
 
     def gone(self) -> tuple[str, ...]:
-        """List the inputs whose tensors no longer exist; `inputs` makes zeros for them."""
+        """List the inputs whose tensors no longer exist; `inputs` replaces them with zeros."""
         return tuple(held.path for held in self._held.values() if held.alive() is None)
 
     def called(
@@ -131,7 +132,7 @@ class Recipe(LivePart):
         return replace(self._options, target=target)
 
     def option_then(self, module: str, name: str, default: Any) -> Any:
-        """Return the value of a torch option when the call was first compiled.
+        """Return the value that a torch option had when the call was first compiled.
 
         `module` is "dynamo", "inductor" or "functorch", `default` the option's own default.
         """
@@ -151,7 +152,7 @@ class Recipe(LivePart):
         change: Callable[[CompileRequest], CompileRequest],
         progress: ProgressCallback | None = None,
     ) -> tuple[CompiledBase, CompileRequest, CompileRequest]:
-        """Compile the call as changed by `change`, with the changed call and the unchanged one.
+        """Compile the call as changed by `change`; also return the changed and unchanged requests.
 
         Torch modes that `change` sets are restored afterwards.
         """
@@ -196,14 +197,14 @@ class LateReport:
 
 
 class CompiledBase(CompiledCode, ReportHolder):
-    """Base of compilations, which functions here accept; `recipe` is None for a file's."""
+    """Base class of compilations; `recipe` is None for a compilation from a file."""
 
     _report: Report | LateReport
     recipe: Recipe | None
 
     @property
     def report(self) -> Report:
-        """The report of the compilation; that of a file is read at first access."""
+        """The report of the compilation; a file's report is read on first access."""
         if isinstance(self._report, LateReport):
             self._report = self._report.read()
         return self._report

@@ -120,7 +120,7 @@ def start_cross_compile(request: CompileRequest, gpu: Gpu, recipe: Recipe) -> Jo
 
 
 def main(parent: Parent) -> None:
-    """Run a worker: compile the request in a folder, and leave the artifact there."""
+    """Run a worker that compiles the request in a folder and writes the artifact there."""
     place, context = parent.receive()
     folder = Path(place)
     try:

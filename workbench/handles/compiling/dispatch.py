@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def compile_for_target(
     request: CompileRequest, progress: ProgressCallback | None = None
 ) -> Compiled | CrossCompiled:
-    """Compile for the request's target; raises `UsageError` and `CaptureError` as both paths do."""
+    """Compile for the request's target; raises `UsageError` and `CaptureError`."""
     request = _with_original(request)
     if progress is not None and not callable(progress):
         raise UsageError(
@@ -154,7 +154,7 @@ def _require_traceable(request: CompileRequest) -> BoundCall:
 
 
 def build_recipe(request: CompileRequest) -> Recipe:
-    """The call, ready to be compiled for another target."""
+    """The call, which can be compiled for another target."""
     return Recipe(request, compile_for_target, compile_in_background)
 
 

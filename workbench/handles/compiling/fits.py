@@ -224,7 +224,7 @@ def layer_list(model: torch.nn.Module) -> str | None:
     """Return the name of the longest list of identical layers; None if no list has two.
 
     Layers are identical if their classes and their tensors by name match. A list inside another
-    one, such as the experts of a layer, belongs to its layers.
+    list, such as the experts of a layer, belongs to the outer list's layers.
     """
     lengths: dict[str, int] = {}
     for name, part in model.named_modules():
@@ -271,7 +271,7 @@ def cut_layers(
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
-    """Copy a module to the meta device: with sizes, without memory.
+    """Copy a module to the meta device, which keeps sizes but allocates no memory.
 
     Raises `UsageError` for FSDP modules, which torch does not copy.
     """

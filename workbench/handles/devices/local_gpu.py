@@ -127,7 +127,7 @@ def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | N
     )
     note = (
         f"{reported.name} is not in wb.targets(). Its limits are those of {base.title}, and its "
-        "rates are scaled from there. Describe it in your own file for exact ones."
+        "rates are scaled from that GPU. Describe it in your own file for exact values."
     )
     return made, note
 

@@ -19,7 +19,7 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 _FROM_FILE = (
-    "It was loaded from a file, which holds no inputs to run it on. Compile the call itself with "
+    "It was loaded from a file, which has no inputs to run it with. Compile the call itself with "
     "`wb.aot_compile(fn, args)`."
 )
 _NOT_VIRTUAL = (

@@ -68,11 +68,11 @@ def judge_built(
     if built.loop is not None:
         if built.loop.spilled:
             count = plural(built.loop.spilled, "register")
-            reason = f"each K-loop iteration stores and loads {count} that do not fit"
+            reason = f"each K-loop iteration spills and reloads {count}"
             return replace(judged, verdict=SPILLS, reason=reason)
     elif resources.spills:
         amount = plural(resources.spills, "store or load", "stores and loads")
-        return replace(judged, verdict=SPILLS, reason=f"{amount} of registers that do not fit")
+        return replace(judged, verdict=SPILLS, reason=f"{amount} of spilled registers")
     return replace(judged, verdict=RANKED)
 
 
@@ -92,9 +92,9 @@ def _time(candidate: Candidate, described: Described, gpu: Gpu) -> Candidate:
 
 
 def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) -> list[Candidate]:
-    """Order ranked configurations by modelled time and earlier best configs, then the discarded.
+    """Order configurations by modelled time and earlier best configs; discarded ones come last.
 
-    If all configurations spill, spilling does not discard one.
+    If all configurations spill, none is discarded because of it.
     """
     if not any(candidate.verdict == RANKED for candidate in judged):
         judged = [

@@ -161,7 +161,7 @@ def keep_ranked(
 
 
 def get_gpu(report: Report) -> Gpu:
-    """Return the GPU that a compilation of this machine was made for.
+    """Return the GPU of this machine that a compilation was made for.
 
     Raises
     ------

@@ -81,13 +81,13 @@ def _check_calls(calls: Sequence[Call]) -> None:
         if not (isinstance(call, tuple) or callable(call)):
             raise UsageError(
                 f"calls contains a {type(call).__name__}. Write each call as a tuple of its "
-                "arguments, such as [(x,), (y,)], or as a function that takes the compiled one and "
-                "calls it."
+                "arguments, such as [(x,), (y,)], or as a function that takes the compiled "
+                "function and calls it."
             )
 
 
 class Variants(LiveOnly):
-    """Hold the result of `wb.variants`: a function split at its breaks, each part with variants."""
+    """The result of `wb.variants`: a function split at its breaks, with variants of each part."""
 
     def __init__(
         self, fn: Callable[..., Any], recorded: Recorded, session: ProgramRecord | None
@@ -145,8 +145,9 @@ class Variants(LiveOnly):
 class LoadedVariants(CompiledCode):
     """Call a function through compiled variants from a file.
 
-    `misses` counts graphs compiled because no variant matched (`on_miss="compile"`), or refused
-    calls (`"error"`). With `"eager"` torch does not report them, and it is None.
+    With `on_miss="compile"`, `misses` counts graphs that were compiled because no variant matched;
+    with `"error"`, it counts refused calls. With `"eager"`, it is None, because torch does not
+    report them.
     """
 
     instead = "Load its file in the process that needs it."
@@ -168,7 +169,7 @@ class LoadedVariants(CompiledCode):
 
     @property
     def digest(self) -> str:
-        """The digest of the content, as `trust=` takes it."""
+        """The digest of the content, for `trust=`."""
         return self._installed.digest
 
     @property
@@ -284,8 +285,8 @@ def load_variants(
 def called(fn: Function, on_miss: str, backend: Backend, refusal: Refusal) -> Function:
     """Return the function with its compiled code, valid only for the thread of a call.
 
-    If no variant matches, `backend` compiles the call ("compile"), it runs in eager ("eager"), or
-    it raises the error that `refusal` makes from the failed guards ("error").
+    If no variant matches, `backend` compiles the call ("compile"), the call runs in eager
+    ("eager"), or the call raises the error that `refusal` creates from the failed guards ("error").
     """
     with ProcessPatches() as patches:  # torch's own wrapper imports what compiles
         patches.name(tp.GET_COMPILER_FN, lambda backend: backend)

@@ -1,7 +1,7 @@
 """Handles of the memory of compilations."""
 
 DOORS = {
-    "checkpoint": "Other activation memory budgets for a training step.",
-    "measured": "The memory of a call, measured on the CPU, and eager's memory.",
+    "checkpoint": "Tries other activation memory budgets for a training step.",
+    "measured": "Measures the memory of a call on the CPU, and that of eager.",
 }
 """What other rooms import of this one."""

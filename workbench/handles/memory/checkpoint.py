@@ -45,7 +45,7 @@ _GONE = (
     "report or a file."
 )
 _NO_BACKWARD = (
-    "{} was compiled without a backward pass, so nothing is saved for one. Compile a training step "
+    "{} was compiled without a backward pass, so it saves no activations. Compile a training step "
     "with grad=True."
 )
 _SHARDED = (
@@ -66,13 +66,14 @@ Estimator = Literal["flops", "roofline"]
 class Checkpoint:
     """Compare the activation memory budgets of a training step.
 
-    Savings and recomputation of each budget are counted from the step's joint graph, which is made
-    once more. The peak is known only for compiled budgets (`at`). A lower budget may have a higher
-    peak, because recomputed values are live too. A budget whose backward pass would redraw random
-    numbers is refused. A compiled budget is offered only if its gradients are right.
+    The savings and recomputation of each budget are counted from the step's joint graph, for which
+    the step is compiled once more. The peak is known only for compiled budgets (`at`). A lower
+    budget may have a higher peak, because recomputed values are live too. A budget whose backward
+    pass would redraw random numbers is refused. A compiled budget is offered only if its gradients
+    are right.
 
-    Programs stay in `compiled`, by budget. The report of the step has all known figures, and so
-    have the views that show it.
+    `compiled` has the compiled programs by budget. The report of the step, and the views that show
+    it, have all known figures.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class Checkpoint:
 
     @checked
     def code(self, budget: float) -> str:
-        """Return the code for it, with torch.compile as well as here."""
+        """Return the code that sets this budget, for torch.compile and for `aot_compile`."""
         return write_step_code(budget, self._by)
 
     @checked
@@ -383,7 +384,7 @@ def check_gradients(
     """Compare every effect of `made` with the eager function of `own`, as `verify` does.
 
     If the result is random and eager draws different numbers, gradients are compared with those of
-    `own`. This requires that `own` `is_sound`: its backward pass does not draw again.
+    `own`. This requires that `own` `is_sound`: its backward pass does not redraw random numbers.
     """
     if own.target not in TARGETS:
         return GradientCheck(None, _NOT_HERE)

@@ -37,8 +37,8 @@ class MeasuredMemory:
     """Hold the peak memory of one call, in bytes above its weights and inputs.
 
     `measured` is from torch's profiler, `counted` from the program's text. `eager` is measured in
-    the same way on the original; None without one. With gradients, a call has a forward and a
-    backward pass.
+    the same way in eager; None if the eager function is not available. With gradients, a call has a
+    forward and a backward pass.
     """
 
     counted: int

@@ -47,9 +47,9 @@ class Suggestion:
         """Compile a copy with the change, compare its outputs and measure both.
 
         For a virtual GPU, kernels, bytes and bounds are compared. `interpret` also runs the changed
-        program on the CPU and compares its outputs, which takes tens of seconds. The rewrite of a
-        graph break is explained again, which runs the function. Raises `UsageError` if it cannot be
-        tried; `why_not` has the reason beforehand.
+        program on the CPU and compares its outputs, which takes tens of seconds. For the rewrite of
+        a graph break, the changed function is explained again, which runs it. Raises `UsageError`
+        if it cannot be tried; `why_not` has the reason beforehand.
         """
         from workbench.handles.opportunities.opportunity_trial import try_opportunity
 

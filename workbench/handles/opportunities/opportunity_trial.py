@@ -274,7 +274,7 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     verdicts = {row.verdict for row in rows}
     limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
     if not limits:
-        return None, "The outputs were not compared, because none can be."
+        return None, "The outputs were not compared, because none of them can be compared."
     rtol, atol = max(limits)
     tolerance = f"rtol {rtol:.2g}, atol {atol:.2g}"
     if "failed" in verdicts:

@@ -157,7 +157,7 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def digest(self) -> str:
-        """The digest that `trust=` takes; for a package of torch, a hash of the known content."""
+        """The digest for `trust=`; for a package written by torch, a hash of the known content."""
         return self.manifest.digest
 
     @property
@@ -224,10 +224,11 @@ class OpenPackage(CompiledCode, ReportHolder):
         Parameters
         ----------
         weights
-            A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
+            A state_dict, or a module with the same weights. The names of tied weights refer to one
+            tensor.
         partial
-            Keep weights that are not given. Otherwise all weights are required, and weights that
-            the compiled code does not use are ignored.
+            Keep the old values of weights that are not given. Otherwise all weights are required,
+            and weights that the compiled code does not use are ignored.
         model
             The name of the model, if the package holds several. For variants, all that fit the
             machine receive the weights if no name is given.

@@ -29,9 +29,9 @@ class Package(OpenPackage):
 
     A package with one model is called like that model; with several, call `package[name]`. If they
     are variants of one model, the first in `variants` that accepts the inputs runs. Every call is
-    checked against the input contract, and its outputs have no grad. As a context manager, it
-    closes the package at the end. `originals` has the models that it was made from in this process,
-    by name.
+    checked against the input contract, and its outputs do not require grad. As a context manager,
+    it closes the package at the end. `originals` has the models that it was made from in this
+    process, by name.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Package(OpenPackage):
     def memory(self, model: str | None = None) -> Memory:
         """Count the live memory of a call at each step, and break down its peak; nothing runs.
 
-        `model` names one of several. `.measure(*args)` of the result compares with the allocations
-        of a call on the CPU. Raises `ArtifactError` if the file has no report.
+        `model` selects one of several models. `.measure(*args)` of the result compares with the
+        allocations of a call on the CPU. Raises `ArtifactError` if the file has no report.
         """
         from workbench.handles.packages.comparisons import read_package_memory
 
@@ -203,11 +203,11 @@ class Package(OpenPackage):
         model: str | None = None,
         overwrite: bool = False,
     ) -> Path:
-        """Write the folder from which a model server serves one model, through Python.
+        """Write a folder from which a model server serves one model in Python.
 
         It has a copy of the package, a configuration from its contract, and code that loads and
-        calls it. Comments in the code name the server's requirements. Inputs are checked; a
-        mismatch is returned as an error of the server, with the workbench's message.
+        calls it. Comments in the code name the server's requirements. Inputs are checked; the
+        server returns a mismatch as an error with the workbench's message.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackageParts:
-    """Hold the parts of a `Package`; `refusal` says why none of it can be called here."""
+    """Hold the parts of a `Package`; `refusal` says why no model can be called here."""
 
     opened: OpenedPackage
     manifest: PackageManifest
@@ -50,7 +50,7 @@ def open_package_parts(
 ) -> Iterator[PackageParts]:
     """Open a `.pt2` file; nothing from it runs before it is trusted and its code verified.
 
-    The file is closed again if the block, which makes the package, raises. While the library of a
+    The file is closed if the `with` block that creates the package raises. While the library of a
     trusted file is copied, the file is compared with the machine in parallel. With `is_elsewhere`,
     a file that does not fit the machine is opened too, and its calls raise.
     """

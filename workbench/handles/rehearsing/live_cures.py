@@ -30,7 +30,7 @@ _KEPT_BYTES = 16 << 20
 
 
 class LiveCures:
-    """Try fixes for the breaks in a report of this call; small inputs are kept for it."""
+    """Try fixes for the breaks in a report of this call; small inputs are kept alive for that."""
 
     def __init__(self, recipe: Recipe):
         self._recipe = recipe
@@ -48,7 +48,7 @@ class LiveCures:
         return cure, LiveAction("try", partial(self.try_rewrite, explanation))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
-        """Start to try one fix of a break, by its index among the results of `find_cures`.
+        """Start trying one fix of a break, by its index in the results of `find_cures`.
 
         Raises `UsageError` for an unknown fix, and for inputs that no longer exist.
         """
@@ -63,7 +63,7 @@ class LiveCures:
                 call = BrokenCall(self._recipe.target, Inputs(args, kwargs))
                 steps("explaining the call", 0.0)
                 breaks = plural(len(call.explained.breaks), "break")
-                steps(f"trying a copy, which had {breaks}", 0.0)
+                steps(f"trying a copy of the call with {breaks}", 0.0)
                 return call.rehearsed(f"c{number}", item, cures[number])
 
             return self._recipe.called(rehearse)
@@ -71,7 +71,7 @@ class LiveCures:
         return _task(f"a fix of line {item.line}", work)
 
     def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
-        """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
+        """Start trying the rewrite of a break in an explanation; raises as `start` does."""
         self._refuse_gone()
         name = f"{change.rule} in line {change.line}"
         return _task(name, lambda steps: try_opportunity(explanation, change, steps))
@@ -87,7 +87,7 @@ class LiveCures:
 
 
 def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
-    """The call of an explanation, ready to be explained with a change."""
+    """The call of an explanation, which can be explained again with a change."""
 
     def again(request: CompileRequest, _: Any) -> Any:
         return explain(request.target, request.args, request.kwargs)
@@ -100,7 +100,7 @@ def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
 
 @dataclass(frozen=True)
 class BrokenCompilation:
-    """The report of a compilation that a graph break ended, with its call."""
+    """The report of a compilation that failed at a graph break, with its call."""
 
     report: Report
     live_actions: tuple[LiveAction, ...]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 
 def run_after_cells(work: Callable[[], None]) -> None:
-    """Run in the thread of the cells as soon as it is free; at once without a kernel.
+    """Run in the thread of the notebook's cells as soon as it is free, or at once without a kernel.
 
-    Kernels with subshells answer messages of a view in another thread.
+    Kernels with subshells handle the messages of a view in another thread.
     """
     shells = sys.modules.get("IPython.core.interactiveshell")
     shell = shells.InteractiveShell._instance if shells is not None else None

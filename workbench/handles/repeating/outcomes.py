@@ -69,8 +69,8 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     """Run a call, and return its results by name: outputs, gradients, printed text and effects.
 
     Effects are inputs and buffers after the call. It runs silently. Random state, buffers and other
-    values that the callable reads are restored. `call` runs for the target; its printed text is
-    then not recorded.
+    values that the callable reads are restored. `call` runs in place of the target; its printed
+    text is then not recorded.
     """
     args, kwargs = copy_all_inputs(inputs.args, inputs.kwargs)
     with restore_unchanged(target) as state:
@@ -155,9 +155,10 @@ def difference(
     """Return whether results are as expected, and a sentence on the comparison.
 
     A leaf that differs between two eager runs, `expected` and `again`, is not checked; numbers in
-    printed text are then ignored. `rounded` has the results of the compiled eager code. An equally
-    large difference there is not attributed to the change. `judge` knows which differences rounding
-    in eager decides; without it, only the tolerance of the dtype counts.
+    printed text are then ignored. `rounded` has the results of the compiled eager code. If those
+    differ from eager by as much, the difference is not attributed to the change. `judge` decides
+    which differences are due to rounding in eager; without it, only the tolerance of the dtype
+    counts.
     """
     rows = _complete([expected, again, actual], 2)
     notes = ""
@@ -219,7 +220,7 @@ def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
 
 @contextlib.contextmanager
 def restore_unchanged(target: Any) -> Iterator[Snapshot]:
-    """Restore random states, buffers, gradients, tensors that are read, values that are written.
+    """Restore random states, buffers, gradients, tensors that are read and values that are written.
 
     Yields the earlier values of Python objects: lists, dicts, attributes, globals and closures.
     """

@@ -58,8 +58,8 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
 _PRODUCT_SIZE = 1024  # rows and columns: large enough for the library's best rate
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _BY_TRACE = (
-    "kernel and library times are GPU times from torch's profiler; a call that launched nothing "
-    "there has its host time"
+    "kernel and library times are GPU times from torch's profiler; if a call launched nothing "
+    "there, its time is host time"
 )
 _BY_EVENTS = (
     "kernel times are from GPU events and include launch overhead, some µs when the GPU is idle"
@@ -154,16 +154,16 @@ def profile(
     """Measure one call: each kernel and library call, the whole call, and eager.
 
     The generated code runs unchanged. During the measurement, proxies replace the globals of its
-    program. They read the clock, or on a GPU name each call in a torch.profiler trace. Inputs are
-    copied, gradients are computed but not accumulated, the random state is restored. `machine`
-    takes the facts measured by an earlier profile. `seconds` limits each measurement, and skips the
-    eager operators. `notes` are notes on the inputs. Inputs that are `held` by the callable itself
-    are not copied.
+    program. They read the clock or, on a GPU, label each call in a torch.profiler trace. Inputs are
+    copied, gradients are computed but not accumulated, the random state is restored. `machine` has
+    the machine properties that an earlier profile measured. `seconds` limits each measurement, and
+    skips the eager operators. `notes` are notes on the inputs. Inputs that are `held` by the
+    callable itself are not copied.
 
     Raises
     ------
     WorkbenchError
-        When the call runs no generated program, such as for the backends eager and aot_eager.
+        The call runs no generated program, for example with the backends eager and aot_eager.
     """
     devices = [find_current_gpu()] if has_gpu() else []
     with torch.random.fork_rng(devices=devices):
@@ -306,9 +306,9 @@ def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
 
 
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
-    """Measure the memory bandwidth (a triad) of the device of a clock, and that clock.
+    """Measure the memory bandwidth of a clock's device (with a triad), and the clock itself.
 
-    On the host, also measure the arithmetic rate: a matmul, the fastest of a few runs.
+    On the host, also measure the arithmetic rate, as the fastest of a few matmul runs.
     """
     device = CPU if clock is HOST_CLOCK else GPU
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))

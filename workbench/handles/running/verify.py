@@ -38,7 +38,7 @@ def verify(
     changes, gradients if compiled with them, and the random state. The reference is `reference=`,
     then the live function or module, then the importable one that the file names. Without any, it
     raises `UsageError`. Everything is restored afterwards. A leaf that differs is reported as not
-    checked if another seed changes it too. Nothing is checked if collectives send nothing.
+    checked if another seed changes it too. Nothing is checked if the collectives transfer no data.
     """
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):

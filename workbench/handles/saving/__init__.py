@@ -1,6 +1,6 @@
 """Writes compilations to `.aot` files."""
 
 DOORS = {
-    "save": "Writes a compilation, for this machine or for one that has the GPU.",
+    "save": "Writes a compilation to a file, for this machine or for one with the target GPU.",
 }
 """What other rooms import of this one."""

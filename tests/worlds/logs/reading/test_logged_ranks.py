@@ -135,7 +135,7 @@ def test_a_backend_without_programs_is_compared_by_its_graphs() -> None:
     found = compare_logs("step", [0, 1], [first, other])
     assert found.hangs == (
         "Rank 0 deadlocks in 0/0 (step) unless rank 1 starts an all-reduce of 8 B of all ranks "
-        "elsewhere: it does not start one there.",
+        "elsewhere: that rank does not start one there.",
     )
     compiled = replace(other, code={"captured": "graph", "forward": "kernels"})
     assert not compare_logs("step", [0, 1], [first, compiled]).hangs  # passes may have merged it
@@ -162,7 +162,7 @@ def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
     found = compare_logs("step", [0, 1], [program(0), more])
     assert found.hangs == (
         "Rank 1 deadlocks in 0/0 (step) unless rank 0 starts an all-gather of all ranks elsewhere: "
-        "it does not start one there, after 1 collective that both start.",
+        "that rank does not start one there, after 1 collective that both start.",
     )
     assert found.order[0].compile_id == "0/0"
 
@@ -172,7 +172,7 @@ def test_unlike_collectives_hang_only_where_both_ranks_run_the_variant() -> None
     (note,) = compare_logs("step", [0, 1], [program(0, "0/1"), other]).hangs
     assert note == (
         "Rank 1 deadlocks: it waits for a broadcast of 8 B of all ranks where rank 0 starts "
-        "an all-reduce of 8 B, if both run 0/1 (step) at once."
+        "an all-reduce of 8 B, if both run 0/1 (step) at the same time."
     )
 
 

@@ -193,7 +193,7 @@ def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, store: Path) 
         wb.ArtifactError, match=r"notes.txt is not a store of trials .* another path"
     ):
         make_add().tune(space=SPACE, store=other)
-    with pytest.raises(wb.ArtifactError, match=r"is not a file. Give the path of a store"):
+    with pytest.raises(wb.ArtifactError, match=r"is not a file. Pass the path of a store"):
         make_add().tune(space=SPACE, store=tmp_path)
     with pytest.raises(wb.UsageError, match="store is 3, of type int: expected a str"):
         make_add().tune(space=SPACE, store=3)  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ def test_a_product_has_a_result_for_each_number_of_rows(multiplied: Tuned) -> No
     assert verdicts[256, 9].verdict == "does not fit"
     assert "shared memory" in (verdicts[256, 9].reason or "")
     assert verdicts[256, 3].verdict == "spills"
-    assert "each K-loop iteration stores and loads" in (verdicts[256, 3].reason or "")
+    assert "each K-loop iteration spills and reloads" in (verdicts[256, 3].reason or "")
 
 
 def test_why_names_what_parts_two(multiplied: Tuned) -> None:
