@@ -113,6 +113,17 @@ class Presented:
         return {"text/plain": repr(self), **({} if html is None else {"text/html": html})}
 
 
+class Viewed:
+    """Base of a record that has an interactive view: the value of a cell opens it."""
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)
+
+
 def by_former_name(former: str, instead: str, value: Any, given: Any) -> Any:
     """What was given for an argument by its name or by its former one, which warns.
 

@@ -16,7 +16,7 @@ from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.machine_rows import NOT_JUDGED, KernelRoofline
-from workbench.report.presenter import presenter
+from workbench.report.presenter import Viewed, presenter
 from workbench.report.report_header import (
     KERNEL_LOG,
     OWN_KERNEL,
@@ -40,7 +40,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class Report(ReportBase):
+class Report(Viewed, ReportBase):
     """Hold a compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra["unknown_tables"]` keeps tables that no installed package reads.

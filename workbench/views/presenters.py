@@ -52,7 +52,7 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.answers.alternatives_text import SHOWN
         case "MissedBudget" | "RoundTrip":
             from workbench.views.answers.roundtrip_answer import SHOWN
-        case "ArtifactReport" | "Check" | "Rehearsal" | "Rivals" | "WhyRecompiled":
+        case "ArtifactReport" | "Check" | "KernelCheck" | "Rehearsal" | "Rivals" | "WhyRecompiled":
             from workbench.views.answers.fragments import SHOWN
         case "Diff":
             from workbench.views.diff.diff_text import SHOWN
@@ -123,8 +123,13 @@ class _Views:
         find_shown(record).export(record, path)
 
     def view(self, record: Any) -> anywidget.AnyWidget:
-        """A live view of its own."""
-        widget: anywidget.AnyWidget = (find_shown(record).view or refuse)(record)
+        """A live view of its own, or of the compilation that it is a pane of."""
+        shown = find_shown(record)
+        if shown.pane is not None:
+            from workbench.views.widgets.display import make_pane
+
+            return make_pane(record, shown.pane).live()
+        widget: anywidget.AnyWidget = (shown.view or shown.live or refuse)(record)
         return widget
 
     def display(self, record: Any) -> None:

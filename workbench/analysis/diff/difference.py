@@ -12,7 +12,7 @@ from workbench.analysis.diff.source_changes import SourceDifference, join_source
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 from workbench.report.record import Report
 from workbench.report.rows import Kernel
 from workbench.report.side_by_side import Difference
@@ -126,7 +126,7 @@ class KernelMatch:
 
 
 @dataclass(frozen=True, repr=False)
-class Diff(Presented):
+class Diff(Viewed, Presented):
     """Compare two compilations, and match their kernels.
 
     Changes are from `a` to `b`. `same` counts unchanged items by part; `missing` has the reason, by
@@ -208,13 +208,6 @@ class Diff(Presented):
 
     def view(self) -> anywidget.AnyWidget:
         """The interactive view as a widget of its own."""
-        return presenter().view(self)
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
-
-    def _display_(self) -> anywidget.AnyWidget:
-        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
         return presenter().view(self)
 
 

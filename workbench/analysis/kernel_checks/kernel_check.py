@@ -13,7 +13,7 @@ from workbench.number_text import plural
 from workbench.report import Report, Table
 from workbench.report.machine_rows import NOT_JUDGED as NOT_JUDGED
 from workbench.report.machine_rows import CheckedCase, KernelFinding
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +36,7 @@ _ORDER = (
 
 
 @dataclass(frozen=True, repr=False)
-class KernelCheck(Presented):
+class KernelCheck(Viewed, Presented):
     """Hold the errors in kernels, line by line, in the calls that were run.
 
     It proves nothing for other calls. `cases` has a row for each call that was run, and one for

@@ -40,7 +40,7 @@ from workbench.report.memory_rows import (
     MemoryStep,
     SavedTensor,
 )
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -72,7 +72,7 @@ def _counted(report: Report) -> Memory:
 
 
 @dataclass(frozen=True, repr=False)
-class Memory(Presented):
+class Memory(Viewed, Presented):
     """Hold the live memory of a compiled call at each step, counted from its program's text.
 
     Bytes are those of storages, as allocated: exact except for items in `missing`. The backward

@@ -32,6 +32,8 @@ from workbench.report.report_holder import ReportHolder
 from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
+    from anywidget import AnyWidget
+
     from workbench.report import Report
 
 Made = TypeVar("Made")
@@ -219,10 +221,22 @@ class CompiledBase(CompiledCode, ReportHolder):
         return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Its summary, where it is the value of a cell."""
+        """Its summary, where a cell has shown its view already."""
         from workbench.views.widgets.display import make_summary_bundle
 
         return make_summary_bundle(self)
+
+    def _ipython_display_(self) -> None:
+        """Its view, where it is the value of a cell."""
+        from workbench.views.widgets.display import display_value
+
+        display_value(self)
+
+    def _display_(self) -> AnyWidget:
+        """What marimo shows."""
+        from workbench.views.widgets.display import show
+
+        return show(self).live()
 
     @property
     def name(self) -> str:

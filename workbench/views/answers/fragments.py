@@ -206,6 +206,7 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
 SHOWN = {
     "ArtifactReport": Shown(document=_build_inspected),
     "Check": Shown(document=_build_check),
+    "KernelCheck": Shown(pane="checks"),
     "Rehearsal": Shown(document=_build_rehearsal, text=describe_rehearsal),
     "Rivals": Shown(document=_build_rivals, text=lambda rivals: write_text(_build_rivals(rivals))),
     "WhyRecompiled": Shown(document=_build_why_recompiled),

@@ -262,5 +262,5 @@ def build_budgets(budgets: Budgets) -> Document:
 
 SHOWN = {
     "Budgets": Shown(document=build_budgets, text=format_budgets, plot=plot_budgets),
-    "Memory": Shown(document=build_document, text=text, plot=plot),
+    "Memory": Shown(document=build_document, text=text, plot=plot, pane="memory"),
 }

@@ -212,9 +212,24 @@ def display_pane(record: Any, pane: PaneId) -> None:
 
     The view is that of the compilation where it is alive.
     """
-    subject = getattr(record, "asked", record.report)
-    shown = show(subject, ViewContext(variable="compiled", pane=pane))
+    shown = make_pane(record, pane)
     display_record(record, shown.live, shown.keep)
+
+
+def make_pane(record: Any, pane: PaneId) -> Shown:
+    """The view of the compilation that a record is of, opened in its pane."""
+    subject = getattr(record, "asked", record.report)
+    return show(subject, ViewContext(variable="compiled", pane=pane))
+
+
+def display_value(holder: Any) -> None:
+    """Show the view of a compilation that is the value of a cell, unless the cell has shown it.
+
+    Raises `NotImplementedError` where it has, and in a terminal: IPython then takes the summary.
+    """
+    if displayed().has(holder):
+        raise NotImplementedError
+    show(holder)._ipython_display_()
 
 
 def show_row(report: Report, part: str, variable: str) -> Any:

@@ -15,7 +15,7 @@ from workbench.arguments import checked
 from workbench.artifacts.trials.store import Read, Store
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
-from workbench.report.presenter import Presented, by_former_name, presenter
+from workbench.report.presenter import Presented, Viewed, by_former_name, presenter
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.trials import Trial, apart
@@ -37,7 +37,7 @@ _STORE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 
 
 @dataclass(frozen=True)
-class Sweep(Presented):
+class Sweep(Viewed, Presented):
     """Hold the results of many configurations.
 
     `name` is the function, `expression` its expression in code, and `axes` the values of each axis
@@ -223,13 +223,6 @@ class Sweep(Presented):
         ended = ", ".join(f"{count} {status}" for status, count in counts.items())
         axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
         return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
-
-    def _display_(self) -> anywidget.AnyWidget:
-        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
-        return presenter().view(self)
 
 
 def note(sweep: Sweep, store: Store, id: str, *, again: bool = True) -> None:

@@ -12,7 +12,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report, Table
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 from workbench.report.tables import read_table
 from workbench.worlds.numerics.findings.causes import (
     ALIKE,
@@ -61,7 +61,7 @@ _IN_REPORT = {"deviations": "numerics", "stages": "numerics_stages", "outputs": 
 
 
 @dataclass(frozen=True, repr=False)
-class Numerics(Presented):
+class Numerics(Viewed, Presented):
     """Hold the differences of a compiled call from eager, with their causes and effects.
 
     `deviations` are values that a part computes differently from the same inputs, in the order of
@@ -169,9 +169,6 @@ class Numerics(Presented):
     def plot(self) -> matplotlib.figure.Figure:
         """Plot a bar for each stage: its own error, with eager's error and the noise floor."""
         return presenter().plot(self)
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
 
     def __repr__(self) -> str:
         """A short stable summary, without measured values."""

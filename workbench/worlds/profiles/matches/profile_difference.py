@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 from workbench.report.table import Table
 from workbench.worlds.profiles.rows.profile_rows import RanKernel, Sizes
 from workbench.worlds.profiles.rows.run_profile import RunProfile
@@ -22,7 +22,6 @@ from workbench.worlds.profiles.rows.run_profile import RunProfile
 if TYPE_CHECKING:
     from os import PathLike
 
-    import anywidget
     import pandas
 
 _WRAPPERS = frozenset(("OptimizedModule", "DistributedDataParallel", "FullyShardedDataParallel"))
@@ -89,7 +88,7 @@ class OneSided:
     module: str
 
 
-class ProfileDiff(Presented):
+class ProfileDiff(Viewed, Presented):
     """Differences between two profiles, in µs of device time.
 
     `frame()` has the totals. `frame("modules")` and `frame("operators")` have the parts, the
@@ -180,13 +179,6 @@ class ProfileDiff(Presented):
         a, b = self.names
         head = f"ProfileDiff({a} → {b}); not interleaved, so no verdict"
         return "\n".join((head, *(f"  {sentence}" for sentence in self.sentences[1:])))
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
-
-    def _display_(self) -> anywidget.AnyWidget:
-        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
-        return presenter().view(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:

@@ -13,7 +13,7 @@ from workbench.file_path import check_file_path
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
-from workbench.report.presenter import Presented, presenter
+from workbench.report.presenter import Presented, Viewed, presenter
 from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.report.wbr_file import (
@@ -33,11 +33,10 @@ from workbench.worlds.profiles.rows.profile_rows import (
 )
 
 if TYPE_CHECKING:
-    import anywidget
     import pandas
 
 
-class RunProfile(Presented):
+class RunProfile(Viewed, Presented):
     """Hold the device work that torch.profiler recorded.
 
     `frame(name)` returns a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
@@ -182,13 +181,6 @@ class RunProfile(Presented):
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> RunProfile:
         """A profile from what was written; `path` is named in errors, as `load` raises."""
         return RunProfile(*read_content(content, path))
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
-
-    def _display_(self) -> anywidget.AnyWidget:
-        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
-        return presenter().view(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:

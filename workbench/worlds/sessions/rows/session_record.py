@@ -18,7 +18,7 @@ from workbench.errors import ArtifactError, ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
-from workbench.report.presenter import presenter
+from workbench.report.presenter import Viewed, presenter
 from workbench.report.program.program_record import ProgramRecord
 from workbench.report.program.record_rows import Compile, ProgramHeader
 from workbench.report.record import Report
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-class Session(ProgramRecord):
+class Session(Viewed, ProgramRecord):
     """Hold the compiles of plain torch.compile while a program ran, with a report of each.
 
     `frame(name)` returns a table: `compiles`, `recompiles` (explained by the nearest earlier
@@ -191,13 +191,6 @@ class Session(ProgramRecord):
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> Session:
         """A session from what was written; `path` is named in errors, as `load` raises."""
         return Session(*read_session_parts(content, path))
-
-    def _ipython_display_(self) -> None:
-        presenter().display(self)
-
-    def _display_(self) -> anywidget.AnyWidget:
-        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
-        return presenter().view(self)
 
     def plot(self) -> matplotlib.figure.Figure:
         """Plot the time of each step by activity; raises `UsageError` if no step has ended."""
