@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -70,19 +71,47 @@ def show(page: Any, address: str) -> None:
 
 def open_pane(view: Any, name: str) -> None:
     """Show a pane by its title: an expert's, one of the open question, or of another question."""
-    if _click_tab(view, name):
-        return
-    pane = next(pane.id for pane in list_panes() if name in pane.title)
-    view.locator(f'.questions [data-panes~="{pane}"]').click()
-    if view.locator(f'xpath=ancestor-or-self::*[@data-pane="{pane}"]').count():
-        return
     if not _click_tab(view, name):
+        pane = next(pane for pane in list_panes() if name in pane.title)
+        _open_in_question(view, pane.id, pane.title)
+
+
+def visit_tabs(view: Any) -> Iterator[str]:
+    """Show each tab of a view, each pane of each question first, and give its title."""
+    questions = view.locator(".questions [role=tab]").all()
+    titles = {pane.id: pane.title for pane in list_panes()}
+    for question in questions:
+        for id in question.get_attribute("data-panes").split():
+            _open_in_question(view, id, titles[id])
+            yield titles[id]
+    for tab in view.locator(".experts [role=tab]" if questions else "[role=tab]").all():
+        tab.click()
+        yield tab.inner_text()
+
+
+def _open_in_question(view: Any, id: str, title: str) -> None:
+    view.locator(f'.questions [data-panes~="{id}"]').click()
+    if shown_pane(view) != title and not _click_tab(view, title):
         view.get_by_role("button", name=re.compile(r"\d more")).click()
-        view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
+        view.locator(".more-tabs .unfolded").get_by_role("button", name=title).click()
+
+
+def shown_pane(view: Any) -> str:
+    """The title of the pane that a view shows."""
+    root = view.locator("xpath=descendant-or-self::*[@data-pane]").first
+    id = root.get_attribute("data-pane")
+    return next(pane.title for pane in list_panes() if pane.id == id)
+
+
+def choose_in_menu(view: Any, name: str) -> None:
+    """Press an entry of the menu in the header."""
+    view.get_by_role("button", name="Menu").click()
+    view.locator(".menu .unfolded").get_by_role("button", name=name).click()
 
 
 def _click_tab(view: Any, name: str) -> bool:
-    tab = view.get_by_role("tab", name=name)
+    view.get_by_role("tab").first.wait_for()
+    tab = view.locator(":is(.tabs, .experts) [role=tab]", has_text=name)
     if tab.count():
         tab.click()
         return True

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.browser.axe import violations
 from tests.browser.driving import Watched
+from tests.browser.panes import visit_tabs
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 
@@ -17,9 +18,8 @@ def assert_everyone_can_use_it(watched: Watched, address: str, room: str, *, tab
     page.wait_for_selector(f".wb.{room}")
     assert not page.locator(".wb-summary").is_visible()
     found = {}
-    for tab in page.get_by_role("tab").all():
-        tab.click()
-        found[tab.inner_text()] = violations(page)
+    for tab in visit_tabs(page):
+        found[tab] = violations(page)
     assert found == {tab: [] for tab in found}
     assert len(found) == tabs
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

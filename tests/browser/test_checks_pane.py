@@ -77,7 +77,7 @@ def test_a_record_that_was_only_checked_opens_at_its_checks(
     REPORT.to_html(tmp_path / "report.html")
     watched = open_page(width=900)
     show(watched.page, (tmp_path / "report.html").as_uri())
-    tab = watched.page.get_by_role("tab", selected=True)
+    tab = watched.page.locator(".tabs").get_by_role("tab", selected=True)
     assert tab.inner_text().startswith("Checks")
     assert watched.page.get_by_text("not compiled, 2 findings", exact=True).count() == 1
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.panes import open_pane
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.packed_report import embedded
@@ -37,7 +38,7 @@ def page(open_page: Callable[..., Any], tmp_path: Path) -> Any:
 
 
 def show(page: Any, pane: str) -> None:
-    page.get_by_role("tab", name=pane).click()
+    open_pane(page, pane)
     page.wait_for_timeout(300)  # a column of code is measured after it is drawn
 
 

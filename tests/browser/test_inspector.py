@@ -78,6 +78,7 @@ def test_what_costs_most_is_what_the_sentence_names(
     Report.load(RECORD).to_html(path)
     page = open_page(width=1280).page
     show(page, path.as_uri())
+    page.keyboard.press("i")  # nothing is selected
     number = page.locator(".answer p button").first.inner_text().removeprefix("line ")
     section = page.locator(".insp section", has_text="Costs most")
     assert "a line with what it calls" in section.locator("h3").inner_text()

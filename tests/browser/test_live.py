@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import THEME, one_view
-from tests.browser.panes import open_pane
+from tests.browser.panes import choose_in_menu, open_pane
 
 INTERRUPT = "() => { jupyterapp.commands.execute('notebook:interrupt-kernel'); return 1 }"
 DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
@@ -44,13 +44,14 @@ def test_what_is_shown_is_saved_as_a_page_for_those_without_jupyter(
     view: Any, compiled: Notebook, open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     with compiled.page.expect_download() as found:
-        view.get_by_role("button", name="Save as a page").click()
+        choose_in_menu(view, "Save as a page")
     assert found.value.suggested_filename == "f.html"
     found.value.save_as(tmp_path / "f.html")
     watched = open_page()
     watched.page.goto((tmp_path / "f.html").as_uri())
     watched.page.get_by_role("tab", name="Overview").wait_for()
     watched.page.locator(".wb").get_by_role("group", name="Answer").first.wait_for()
+    watched.page.get_by_role("button", name="Menu").click()
     assert watched.page.get_by_role("button", name="Save as a page").count() == 0
     assert watched.errors == watched.requests == []
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import workbench as wb
-from tests.browser.panes import addresses, show
+from tests.browser.panes import addresses, show, visit_tabs
 from tests.worlds.sessions.rows.sample import session
 from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report import Report
@@ -72,10 +72,9 @@ def long_sweep() -> Sweep:
 def tabs_with_cuts(page: Any) -> dict[str, list[str]]:
     """By tab what is cut while it is shown."""
     found = {}
-    for tab in page.get_by_role("tab").all():
-        tab.click()
+    for tab in visit_tabs(page):
         page.wait_for_timeout(200)
-        found[tab.inner_text()] = page.locator(".wb").evaluate(CLIPPED) + wider_tables(page)
+        found[tab] = page.locator(".wb").evaluate(CLIPPED) + wider_tables(page)
     return found
 
 

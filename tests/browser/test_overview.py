@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.browser.panes import show
+from tests.browser.panes import show, shown_pane
 from workbench.analysis.changes.change import split_text
 from workbench.report import Report, Source, Table
 from workbench.views.panes import overview_pane
@@ -59,7 +59,7 @@ def test_details_are_label_and_value_and_lead_to_their_panes(layers: Any) -> Non
     layers.get_by_role("button", name="DRAM traffic").wait_for()
     assert layers.evaluate(CUT) == []
     layers.get_by_role("button", name="Peak memory").click()
-    assert layers.get_by_role("tab", name="Memory").get_attribute("aria-selected") == "true"
+    assert shown_pane(layers) == "Memory"
 
 
 def test_a_line_of_the_sentence_is_selected_in_the_tree(layers: Any) -> None:

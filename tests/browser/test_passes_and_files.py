@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.browser.panes import open_pane
+from tests.browser.panes import choose_in_menu, open_pane
 from workbench.report import Report
 
 TRAINING = Report.load(Path(__file__).parents[1] / "records" / "training.wbr")
@@ -94,7 +94,7 @@ def test_the_view_takes_the_height_of_the_window(open_page: Callable[..., Any], 
     page.evaluate("document.querySelector('.wb').parentElement.style.removeProperty('--wb-height')")
     view = "document.querySelector('.wb').offsetHeight"
     assert page.evaluate(view) == 620
-    page.get_by_role("button", name="Full height").click()
+    choose_in_menu(page, "Full height")
     assert page.evaluate(view) == 900
     page.keyboard.press("h")
     assert page.evaluate(view) == 620

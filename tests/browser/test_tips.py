@@ -28,7 +28,8 @@ HIDDEN = """() => [...document.querySelectorAll(".wb [data-tip]")]
         const shown = e.innerText.replace(/\\s+/g, " ");
         return isCut || (e.dataset.tip && !shown.includes(e.dataset.tip.trim()));
     }).map((e) => e.dataset.tip || e.innerText)"""
-IS_TAB = "() => document.activeElement.matches('[role=tab]')"
+QUESTION = ".questions [role=tab][tabindex='0']"
+IS_QUESTION = "() => document.activeElement.matches('.questions [role=tab]')"
 # the arrow keys that lead through all of what has the focus, where it is a list, a table, a map
 WAYS = """() => {
     const { activeElement: at } = document;
@@ -60,11 +61,11 @@ def test_the_pointer_shows_what_a_picture_means(
 ) -> None:
     page = open_page(scheme=scheme).page
     page.goto(saved)
-    button = page.get_by_role("button", name="Keyboard")
+    button = page.get_by_role("button", name="Menu")
     button.hover()
     tip = page.locator(TIP)
     tip.wait_for()
-    assert tip.inner_text() == "Keyboard (?)"
+    assert tip.inner_text() == "Menu"
     assert button.get_attribute("aria-describedby") == tip.get_attribute("id")
     assert tip.evaluate(INSIDE)
     assert not [bad for bad in page.evaluate(CONTRAST) if bad.startswith("tip ")]
@@ -92,8 +93,9 @@ def told(page: Any, ways: str) -> set[str]:
     """The tips that the Tab key finds on its way round, and those of lists by their own keys."""
     found: set[str] = set()
     tip = page.locator(TIP)
+    page.locator(QUESTION).focus()
     page.keyboard.press("Tab")
-    while not page.evaluate(IS_TAB):
+    while not page.evaluate(IS_QUESTION):
         found.update(tip.all_inner_texts())
         for key in page.evaluate(ways):
             before = page.evaluate(HERE)
@@ -114,8 +116,7 @@ SLOW = ("Overview", "Graphs", "Breaks", "Fusion", "Compile time", "Tuning", "Roo
 def test_the_tab_key_finds_every_tip(open_page: Callable[..., Any], saved: str, pane: str) -> None:
     page = open_page(width=800).page
     page.goto(saved)
-    page.get_by_role("button", name="Show the inspector").click()  # a selection would open it
-    page.get_by_role("tab", name=pane).click()
+    open_pane(page, pane)
     page.wait_for_timeout(300)
     hidden = set(page.evaluate(HIDDEN))
     found = "\n".join(told(page, "() => []") | told(page, WAYS))  # what is selected is told, too
@@ -128,10 +129,11 @@ def test_a_touch_that_lasts_shows_the_tip(chromium: Any, saved: str) -> None:
     page = context.new_page()
     page.goto(saved)
     page.locator(".head h1").wait_for()
-    button = page.get_by_role("button", name="Keyboard")
+    button = page.get_by_role("button", name="Menu")
     button.dispatch_event("pointerdown", {"pointerType": "touch", "bubbles": True})
     page.locator(TIP).wait_for()
     button.dispatch_event("pointerup", {"pointerType": "touch", "bubbles": True})
     button.tap()
+    page.get_by_role("button", name="Keyboard").tap()
     page.get_by_role("dialog").wait_for()
     context.close()

@@ -41,8 +41,8 @@ def page(
 
 
 def test_which_line_costs_most(page: Any) -> None:
-    if not page.get_by_text("Costs most (time").is_visible():
-        page.get_by_role("button", name="Show the inspector").click()
+    page.locator(".pane").focus()
+    page.keyboard.press("i")
     page.locator(".insp section", has_text="Costs most").locator(".chip").first.click()
     assert "line 13" in page.locator(".status .path").inner_text()
     page.locator(".insp").get_by_text("182 µs").first.wait_for()
@@ -203,6 +203,7 @@ def test_what_makes_the_peak_on_the_host(reader: Open) -> None:
     own = reader(Report.load(RECORDS / "convolutions.wbr"))
     own.click(own.page.get_by_role("button", name="Peak 408 kB"))
     sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("are live at the peak"))
+    sentence += own.read(own.page.locator(".memory-note"))
     assert "The largest part of that is convolution of line 31" in sentence
     assert "Without it, the peak would be 112 kB lower" in sentence
 
@@ -211,6 +212,7 @@ def test_what_makes_the_peak_on_a_gpu(reader: Open) -> None:
     own = reader(Report.load(RECORDS / "norm_h100.wbr"))
     own.click(own.page.get_by_role("button", name="Peak 524 kB"))
     sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("are live at the peak"))
+    sentence += own.read(own.page.locator(".memory-note"))
     assert "At least 524 kB are live at the peak (at " in sentence
     assert "262 kB of it above weights and inputs" in sentence
     assert "The largest part of that is buf0 (output), with 262 kB" in sentence

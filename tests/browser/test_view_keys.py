@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.driving import one_view, watched_page
-from tests.browser.panes import open_pane
+from tests.browser.panes import open_pane, shown_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 TYPE = "() => jupyterapp.shell.currentWidget.content.activeCell.model.type"
@@ -37,18 +37,22 @@ def view(opened: Any) -> Any:
 
 
 def current(view: Any) -> str:
-    return view.view.locator("[role=tab][aria-selected=true]").inner_text().split("\n")[0]
+    return shown_pane(view.view)
 
 
 def test_single_keys_act_in_the_view_and_not_on_the_cell(view: Any) -> None:
     view.view.locator(".crow", has_text="softmax").click()
-    view.page.keyboard.press("3")
+    view.page.keyboard.press("4")
     assert current(view).startswith("Breaks")
     assert view.page.evaluate(TYPE) == "code"
     view.page.keyboard.press("Alt+ArrowLeft")
     assert current(view) == "Overview"
     view.page.keyboard.press("Escape")
-    assert "Nothing selected" in view.view.locator(".status").inner_text()
+    assert view.view.locator(".status .path").inner_text() == ""
+    view.page.keyboard.press("k")
+    assert current(view) == "Kernels"
+    view.page.keyboard.press("1")
+    assert current(view) == "Overview"
     assert view.errors == []
 
 

@@ -11,6 +11,7 @@ import { Tag } from "../ui/basics";
 import { saveFile } from "../ui/savefile";
 import type { PaneId, SavedPage } from "../wire";
 import { MenuItem } from "./menu";
+import { keyOfExpert, questionsOf, showQuestion } from "./questions";
 import { type Findable, findablePanes, SearchBox } from "./searchbox";
 
 interface Props {
@@ -77,7 +78,17 @@ function findableIn(store: Store): Findable {
     isReady: store.doc.value !== null,
     signs: [store.doc.value, store.learned.value],
     entries: () => [
-      findablePanes(store.doc.value?.panes ?? [], (pane) => store.show(pane as PaneId)),
+      findablePanes(
+        questionsOf(store),
+        (id) => showQuestion(store, id),
+        (_, at) => String(at + 1),
+        "Questions",
+      ),
+      findablePanes(
+        store.doc.value?.panes ?? [],
+        (pane) => store.show(pane as PaneId),
+        keyOfExpert,
+      ),
       ...store.entries(),
     ],
     prepare: () => void store.prepareSearch(),

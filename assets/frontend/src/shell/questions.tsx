@@ -49,6 +49,11 @@ function lastPanes(store: Store): Map<string, string> {
   return store.paneStates.keep("questions", "last", () => new Map());
 }
 
+/** The key that shows a pane of experts; "" where it has none. */
+export function keyOfExpert(pane: string): string {
+  return Object.keys(EXPERTS).find((key) => EXPERTS[key] === pane) ?? "";
+}
+
 /** Shows a question in the pane that was seen last, or in its first. */
 export function showQuestion(store: Store, id: string): void {
   const question = questionsOf(store).find((each) => each.id === id);
@@ -140,13 +145,12 @@ function tabOf(store: Store, id: string): Tab[] {
 
 export function Experts({ store, panel }: StripProps) {
   const here = store.pane.value;
-  const keyOf = (pane: string) => Object.keys(EXPERTS).find((key) => EXPERTS[key] === pane);
   const heads = expertsOf(store);
   if (!heads.length) return null;
   return (
     <nav class="experts" role="tablist" aria-label="Experts">
       {heads.map(({ id, title, count, empty }) => {
-        const key = keyOf(id);
+        const key = keyOfExpert(id);
         const words = empty?.title ?? title;
         return (
           <button

@@ -27,14 +27,16 @@ export interface Findable {
 export function findablePanes(
   panes: readonly { id: string; title: string }[],
   show: (pane: string) => void,
+  keyOfPane: (id: string, at: number) => string = (_, at) => keyOf(at + 1),
+  title = "Panes",
 ): EntryGroup {
-  const entries = panes.map(({ id, title }, at) => ({
+  const entries = panes.map(({ id, title: text }, at) => ({
     id,
-    label: keyOf(at + 1),
-    text: title,
+    label: keyOfPane(id, at),
+    text,
     show: () => show(id),
   }));
-  return { title: "Panes", entries, isByStart: true };
+  return { title, entries, isByStart: true };
 }
 
 interface SearchProps {

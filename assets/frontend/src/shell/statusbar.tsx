@@ -15,7 +15,7 @@ export function StatusBar({ store, panel }: { store: Store; panel: string }) {
   return (
     <div class="status">
       <Experts store={store} panel={panel} />
-      <span class="path" role="status" aria-live="polite">
+      <span class="path" role="status" aria-live="polite" data-tip="">
         {id !== null && <b data-tip="">{store.labelOf(id)}</b>}
         {steps.map((step) => (
           <>

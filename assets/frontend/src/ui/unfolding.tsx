@@ -31,6 +31,7 @@ export function Unfolding(props: UnfoldingProps) {
         type="button"
         class="vacant"
         aria-label={props.label}
+        data-tip={props.label}
         aria-expanded={isOpen}
         onClick={() => open(!isOpen)}
       >
