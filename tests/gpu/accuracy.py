@@ -51,10 +51,13 @@ def tell(rows: Sequence[Errors], left_out: Mapping[str, str]) -> None:
     if not rows:
         print_unchecked("interpreter: same verdict as the device", "no program was compared")
         return
-    for who, verdict in (("interpreter", "interpreter_verdict"), ("device", "device_verdict")):
+    for where, verdict in (
+        ("in the interpreter", "interpreter_verdict"),
+        ("on the device", "device_verdict"),
+    ):
         wrong = sorted({row.program for row in rows if getattr(row, verdict) != "passed"})
         print_figure(
-            f"programs where the {who} is within tolerance of float64",
+            f"share of programs whose results {where} are within tolerance of float64",
             1 - len(wrong) / len(programs),
             "share",
             reach=1.0,

@@ -120,7 +120,9 @@ def two_streams(path: Path, device: str, calls: int = CALLS) -> None:
         rule=">=",
         note=f"{len(results)} calls",
     )
-    print_figure("calls per second, two streams over one", alone / together, "ratio")
+    print_figure(
+        "speedup in calls per second, two streams instead of one", alone / together, "ratio"
+    )
 
 
 def _timed(run: Callable[[], object]) -> float:

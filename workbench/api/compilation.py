@@ -74,8 +74,8 @@ def aot_compile(
         sizes. Otherwise it starts at 2, and a note in the report says so. An int is dynamic with
         Dim.DYNAMIC or Dim.AUTO.
     grad
-        None compiles for the current grad mode; True and False select a mode. With False, each call
-        disables gradients itself.
+        None compiles for the current grad mode; True and False select a mode. With False, calls
+        always run with gradients disabled.
     target
         "host" (the device of the inputs), "cpu", "cuda", or the name of a virtual GPU in
         `targets()`, such as "h100". For a virtual GPU, inputs and parameters stay on their device.
@@ -292,9 +292,9 @@ def rehearse(
 
     For each fix, the changed call is captured, compiled by Inductor and run on copies of the
     inputs. A fix is refused if it raises, or if outputs, gradients or inputs after the call differ.
-    A fix "cures" if it leaves one graph, and "helps" if breaks remain. Random state, inputs and
-    modules are restored, but not files and objects that the function changes. Raises what the
-    function raises.
+    A fix "cures" if it leaves one graph, and "helps" if it leaves fewer graphs or breaks, but some
+    breaks remain. Random state, inputs and modules are restored, but not files and objects that
+    the function changes. Raises what the function raises.
 
     Examples
     --------
@@ -380,7 +380,8 @@ def variants(
     UsageError
         No call is given, or `fn` was compiled in this process before.
     ArtifactError
-        A part cannot be saved: its guards cannot be written, or its backward pass never ran.
+        A part cannot be saved: either its guards cannot be serialized, or its backward pass never
+        ran.
 
     Examples
     --------

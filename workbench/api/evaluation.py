@@ -137,10 +137,10 @@ def verify(
     With `ranks`, every rank of a small virtual cluster runs in this process, each in a thread, with
     working collectives. On each rank, the graphs after AOTAutograd are captured and compared with
     eager, in the forward and the backward pass. The code that Inductor generates from these graphs
-    runs only with `per_kernel`, for a virtual GPU. `ranks` must be the size of the cluster that `x`
-    was compiled in, because the graphs have the sizes of that cluster. To check a program for 512
-    ranks, also compile it on a mesh of 4 or 8. Ranks that launch different collectives or deadlock
-    are reported. Torch's process group is restored afterwards.
+    is run only if `per_kernel` is set, and only for a virtual GPU. `ranks` must be the size of the
+    cluster that `x` was compiled in, because the graphs have the sizes of that cluster. To check a
+    program for 512 ranks, also compile it on a mesh of 4 or 8. Ranks that launch different
+    collectives or deadlock are reported. Torch's process group is restored afterwards.
 
     Parameters
     ----------

@@ -60,8 +60,8 @@ def test_equal_orders_are_counted() -> None:
             [("all_reduce", 8)],
             [("all_reduce", 16)],
             "Ranks 0 and 3 do not agree on an all-reduce in the group tp: 8 B of float32 on rank "
-            "0, 16 B of float32 on rank 3. NCCL does not check this: it deadlocks or corrupts "
-            "data.",
+            "0, 16 B of float32 on rank 3. NCCL does not check this: the program hangs or "
+            "corrupts data.",
         ),
     ],
 )

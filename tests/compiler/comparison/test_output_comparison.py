@@ -114,7 +114,7 @@ def test_an_object_is_compared_by_what_is_in_it() -> None:
 def test_what_has_no_equality_is_not_checked() -> None:
     (row,) = compared(Handle(), Handle())
     assert row.verdict == "not checked"
-    assert "no == of its own" in row.reason
+    assert "does not define `__eq__`" in row.reason
     assert math.isnan(row.max_abs_error)
     found = Verification((row,), "eager")
     assert not found.ok

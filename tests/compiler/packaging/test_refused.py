@@ -59,9 +59,9 @@ def test_an_operator_chosen_by_data() -> None:
     words = refused(samples.Dispatching().eval(), torch.randn(4), torch.tensor(1))
     assert place("picks by data") in words
     assert (
-        "needs a Python number (a list index, an operator name or a size) from tensor values"
-        in words
-    )
+        "needs a Python value (a list index, a choice of operator, or a size) computed from tensor "
+        "values"
+    ) in words
     assert "torch.stack(candidates)[index]" in words
 
 

@@ -142,7 +142,7 @@ def test_a_second_run_that_ends_early_is_said_to() -> None:
     found = explain(guarded, (torch.ones(3),))
     assert [row.text for row in found.breaks] == ["if x.sum() > 0:"]
     (note,) = found.report.request.notes
-    assert "ended with ValueError: caught by the function itself" in note
+    assert "raised ValueError: caught by the function itself" in note
 
 
 def test_recompilations_are_those_of_the_call_alone() -> None:

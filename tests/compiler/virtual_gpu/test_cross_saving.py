@@ -194,9 +194,10 @@ def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -
         compiled.save(path, weights="inside")
     with pytest.raises(wb.UsageError, match="weights is 'all': expected"):
         compiled.save(path, weights="all")
-    with pytest.raises(wb.UsageError, match=r"The machine has torch 1\.0, this process"):
+    with pytest.raises(wb.UsageError, match=r"The machine has torch 1\.0, but this process has"):
         compiled.save(path, machine={"torch": "1.0"})
-    with pytest.raises(wb.UsageError, match=r"NVIDIA H100 80GB HBM3 \(sm_90\), the code sm_80"):
+    words = r"NVIDIA H100 80GB HBM3 \(sm_90\), but the code is for sm_80"
+    with pytest.raises(wb.UsageError, match=words):
         compiled.save(path, machine=MACHINE)
     with pytest.raises(wb.UsageError, match="a torch without CUDA"):
         compiled.save(path, machine=replace(wb.machine(), cuda=None, hip=None))

@@ -324,7 +324,7 @@ def test_what_is_said_without_a_cure_can_be_followed() -> None:
     (said,) = wb.rehearse(naming, (torch.ones(3),)).advice.values()
     assert "do not pass it in (each new string recompiles)" in said
     (said,) = wb.rehearse(tallied, (torch.ones(3),)).advice.values()
-    assert said.startswith("replace the loop over values by operations on the whole tensor")
+    assert said.startswith("replace the loop over values with operations on the whole tensor")
 
 
 def asserted(x: torch.Tensor) -> torch.Tensor:

@@ -310,13 +310,13 @@ def test_each_objective_has_its_figure(objective: str, words: str) -> None:
 def test_a_model_is_said_to_be_one() -> None:
     row = Trial("k", (("XBLOCK", "64"),), call_us=12.5, is_model=True)
     found = best(row)
-    assert found.sentence == "XBLOCK=64: 12.5 µs a call (modelled). Nothing was run."
+    assert found.sentence == "XBLOCK=64: 12.5 µs per call (modelled). Nothing was run."
     assert found.code.startswith("# then XBLOCK=64: time it on the device")
     later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
     assert later.sentence == (
-        "XBLOCK=64 comes first: 12.5 µs a call, runner-up XBLOCK=128 25.0 µs (modelled). Nothing "
-        "was run: time the configurations. With 128 instead of 64 as XBLOCK: 2.00 × the "
-        "modelled time."
+        "XBLOCK=64 comes first: 12.5 µs per call; the runner-up XBLOCK=128 takes 25.0 µs "
+        "(modelled). Nothing was run: time the configurations. With 128 instead of 64 as XBLOCK: "
+        "2.00 × the modelled time."
     )
 
 
@@ -329,9 +329,9 @@ def forecast(name: str, us: float, low: float, high: float | None) -> Trial:
 def test_modelled_times_whose_intervals_meet_have_no_winner() -> None:
     found = best(forecast("h100", 23.4, 22.7, 67.9), forecast("mi300x", 23.2, 22.2, 67.7))
     assert found.sentence == (
-        "No winner: target=mi300x takes 23.2 µs (22.2 µs to 67.7 µs) a call, runner-up "
-        "target=h100 23.4 µs (22.7 µs to 67.9 µs) (modelled). Nothing was run. target made no "
-        "difference to the model."
+        "No winner: target=mi300x takes 23.2 µs (22.2 µs to 67.7 µs) per call; the "
+        "runner-up target=h100 takes 23.4 µs (22.7 µs to 67.9 µs) (modelled). Nothing was run. "
+        "target made no difference to the model."
     )
     assert not found.code
     unknown = best(forecast("h100", 20.0, 19.0, None), forecast("t4", 90.0, 80.0, 99.0))
@@ -341,8 +341,8 @@ def test_modelled_times_whose_intervals_meet_have_no_winner() -> None:
 def test_modelled_times_that_lie_apart_have_one() -> None:
     found = best(forecast("h100", 20.0, 15.0, 30.0), forecast("t4", 90.0, 80.0, 99.0))
     assert found.sentence.startswith(
-        "Use target=h100: 20.0 µs (15.0 µs to 30.0 µs) a call, runner-up target=t4 90.0 µs "
-        "(80.0 µs to 99.0 µs) (modelled). Nothing was run."
+        "Use target=h100: 20.0 µs (15.0 µs to 30.0 µs) per call; the runner-up target=t4 takes "
+        "90.0 µs (80.0 µs to 99.0 µs) (modelled). Nothing was run."
     )
     assert "target='h100'" in found.code
 

@@ -321,7 +321,7 @@ _DECIDED = (
 )
 _TENSOR = "keep the value as a tensor, and convert it to a number after the compiled call"
 _LOOP = (
-    "replace the loop over values by operations on the whole tensor, or compile the code before "
+    "replace the loop over values with operations on the whole tensor, or compile the code before "
     "and after the loop as separate functions"
 )
 _OUTSIDE = (

@@ -83,7 +83,7 @@ def _say(
     return (
         f"Ranks {first} and {rank} do not agree on {_with_article(here, with_size=False)} "
         f"{where}{after}: {_size(there)} on rank {first}, {_size(here)} on rank {rank}. NCCL "
-        "does not check this: it deadlocks or corrupts data."
+        "does not check this: the program hangs or corrupts data."
     )
 
 

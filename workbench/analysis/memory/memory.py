@@ -296,7 +296,7 @@ class Memory(Viewed, Presented):
             raise UsageError(
                 f"{self.report.request.name} is a report, or compiled for another device "
                 f"({self.report.request.target}): memory is measured only on the CPU. See .peaks "
-                "for counted values; compile for 'cpu' to compare."
+                "for counted values, or compile for 'cpu' to measure them."
             )
         return self.measurer(*args, **kwargs)
 

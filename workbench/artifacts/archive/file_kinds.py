@@ -162,8 +162,8 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             return
         if size > _PAYLOAD_LIMIT:  # no code reaches so far, and such a pickle is not read whole
             raise ArtifactError(
-                f"{name} has {size:,} bytes; a library or a pickle is read up to "
-                f"{_PAYLOAD_LIMIT:,}. Make a package of the model with wb.package."
+                f"{name} is {size:,} bytes; libraries and pickles are read only up to "
+                f"{_PAYLOAD_LIMIT:,} bytes. Make a package of the model with wb.package."
             )
         if head.startswith(b"\x7fELF") and libraries:
             yield OpenedFile("library", file, size, library=read_lone_file(file, name, size))

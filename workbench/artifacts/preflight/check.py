@@ -210,7 +210,10 @@ def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
         exported, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
         again = "install that torch release, or export again with the installed one"
         yield row("torch", there >= exported, need.needed, machine.torch, again)
-    advice = "it is an exported graph without compiled code; a package of it starts in milliseconds"
+    advice = (
+        "the file is an exported graph without compiled code; compile it with wb.package to start "
+        "in milliseconds"
+    )
     yield Requirement("compiled code", "warn", "none", "none", advice)
 
 

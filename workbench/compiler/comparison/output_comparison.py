@@ -228,7 +228,7 @@ def compare_objects(name: str, left: Any, right: Any) -> Comparison:
     """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
     kind = type(left)
     if kind is type(right) and not has_equality(left) and left is not right:
-        reason = f"{kind.__name__} objects cannot be compared: the class has no == of its own"
+        reason = f"{kind.__name__} objects cannot be compared: the class does not define `__eq__`"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
     try:
         same = kind is type(right) and bool(left == right or (left != left and right != right))

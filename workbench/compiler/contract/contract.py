@@ -472,7 +472,7 @@ def _describe_layout(leaf: Leaf) -> str:
         return "a contiguous tensor"
     order = order_of(leaf)
     if is_dynamic(leaf) and order is not None:
-        return f"dimensions in memory order {list(order)}"
+        return f"a layout with its dimensions in the order {list(order)} in memory, outermost first"
     return f"stride {list(leaf.stride)}"
 
 

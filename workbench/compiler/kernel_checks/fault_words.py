@@ -109,7 +109,7 @@ class FaultWords:
             if fault.kind == "not judged":
                 return f"Not judged: {sentence}; {fault.text}{several}"
             return (
-                f"No barrier: {sentence}, which is harmless only if one thread has both "
+                f"No barrier: {sentence}. This is harmless only if a single thread holds both "
                 f"lanes{several}"
             )
         if fault.does != "write":

@@ -327,7 +327,7 @@ def _look_further(
             _Capture(further).run_again(target, args, kwargs)
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
-            "the second run, which continues past breaks in a loop or a try, ended with "
+            "the second run, which continues past breaks inside a loop or a `try` block, raised "
             f"{describe_error(error)}; later breaks are not listed",
         )
     recorder.breaks.add(further.breaks)

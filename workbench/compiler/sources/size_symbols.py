@@ -24,8 +24,8 @@ BRANCH = (
 )
 """Reason and cure of an `if` on data."""
 NUMBER = (
-    "the line needs a Python number (a list index, an operator name or a size) from tensor "
-    "values, which do not exist at capture",
+    "the line needs a Python value (a list index, a choice of operator, or a size) computed from "
+    "tensor values, which do not exist at capture",
     "to choose among operators, compute every candidate and pick with torch.where or "
     "torch.stack(candidates)[index], or package each variant as its own model: "
     "wb.package({'relu': ..., 'sigmoid': ...}, ...); for a size, bound it with torch._check(n <= "

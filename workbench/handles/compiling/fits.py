@@ -250,7 +250,10 @@ def _describe_layer(layer: torch.nn.Module) -> frozenset[tuple[Any, ...]]:
 def cut_layers(
     module: torch.nn.Module | None, name: str, layers: int | None
 ) -> Iterator[tuple[int, int]]:
-    """Shorten a model's identical layers temporarily; yields the shortened and the full number."""
+    """Temporarily reduce a model's list of identical layers to `layers`.
+
+    Yields the reduced and the full count.
+    """
     if layers is None:
         yield 1, 1
         return

@@ -279,7 +279,7 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     tolerance = f"rtol {rtol:.2g}, atol {atol:.2g}"
     if "failed" in verdicts:
         names = ", ".join(row.leaf for row in rows if row.verdict == "failed")
-        return False, f"{what} of {who} differ in {names} ({tolerance})."
+        return False, f"{who[0].upper()}{who[1:]} differ in {names} ({tolerance})."
     unchecked = [row.leaf for row in rows if row.verdict == "not checked"]
     if unchecked:
         return None, (

@@ -154,8 +154,8 @@ class Package(OpenPackage):
     ) -> Path:
         """Write a small CMake project that runs one model of the package from C++, without Python.
 
-        It has a thread-safe client with the same input check, an example, a benchmark, a small HTTP
-        service, and a README with build instructions.
+        The project contains a thread-safe client with the package's input check, an example, a
+        benchmark, a small HTTP service, and a README with build instructions.
 
         Parameters
         ----------

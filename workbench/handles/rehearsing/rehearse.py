@@ -114,7 +114,7 @@ class BrokenCall:
         try:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
-            return f"Inductor fails on it: {describe_in_one_line(error)}"
+            return f"Inductor cannot compile or run it: {describe_in_one_line(error)}"
         agrees, checked = difference(*self._expected, compiled, judge=self._judge)
         head = "Inductor compiles it, and it runs" if agrees else "compiled by Inductor"
         return f"{head}. {checked}".rstrip(".")

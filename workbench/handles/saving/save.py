@@ -208,7 +208,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
     release = current.torch.partition("+")[0]
     torch_there, triton_there = there.torch or release, there.triton or built_for.triton
     differences = [
-        f"{what} {theirs}, this process {ours}"
+        f"{what} {theirs}, but this process has {ours}"
         for what, ours, theirs in (
             ("Python", current.python, there.python or current.python),
             ("torch", release, torch_there.partition("+")[0]),
@@ -218,14 +218,14 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
     ]
     if there.gpus and not any(gpu.runs(built_for.arch) for gpu in there.gpus):
         gpu = there.gpus[0]
-        differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
+        differences.append(f"{gpu.name} ({gpu.arch}), but the code is for {built_for.arch}")
     vendor = built_for.kind
     if there.is_whole and not (there.toolkit or "").startswith(vendor.toolkit):
         differences.append(f"a torch without {vendor.toolkit}")
     if differences:
         raise UsageError(
             f"The machine has {'; '.join(differences)}, so it could not load {name}. Compile for "
-            "its GPU and releases."
+            "that machine's GPU, with the same Python, torch and Triton releases."
         )
     toolkit = there.toolkit_release(vendor)
     return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)

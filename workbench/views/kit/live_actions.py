@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from workbench.artifacts.preflight.check import Check
 
 _NOT_ALIVE = (
-    "This view has no live function. Show the result of aot_compile, or type "
-    "wb.aot_compile(fn, args, target=NAME)."
+    "This view has no live function. Run `wb.show` on the result of `wb.aot_compile` instead, or "
+    "type `wb.aot_compile(fn, args, target=NAME)`."
 )
 _SAVED = (
     "This is a saved view. To compile for another GPU, run the cell again or type "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
 ONLY_A_RECORD = (
-    "This is a report without its function. Show the result of `wb.aot_compile`, or type "
-    "`wb.aot_compile(fn, args, target=NAME)`."
+    "This is a report without its function. Run `wb.show` on the result of `wb.aot_compile` "
+    "instead, or type `wb.aot_compile(fn, args, target=NAME)`."
 )
 _HERE = {
     "host": "this machine",
@@ -167,8 +167,8 @@ def _write_tuned(target: str) -> str:
 
 
 _NO_BUDGETS = (
-    "This view has no live function to compile with another memory budget. Show the result of "
-    "`wb.aot_compile`."
+    "This view has no live function to compile with another memory budget. Run `wb.show` on "
+    "the result of `wb.aot_compile` instead."
 )
 
 _OWN: Mapping[str, ShownAction] = {
@@ -193,7 +193,8 @@ _OWN: Mapping[str, ShownAction] = {
         show=_show_matrix,
     ),
     "profile": ShownAction(
-        "This view has no live function to measure. Show the result of `wb.aot_compile`.",
+        "This view has no live function to measure. Run `wb.show` on the result of "
+        "`wb.aot_compile` instead.",
         None,
         lambda view, question: (),
         task="measurement",
@@ -210,14 +211,16 @@ _OWN: Mapping[str, ShownAction] = {
         ),
     ),
     "save": ShownAction(
-        "This view has no live function to save. Show the result of `wb.aot_compile`.",
+        "This view has no live function to save. Run `wb.show` on the result of `wb.aot_compile` "
+        "instead.",
         FileQuestion,
         lambda view, question: (question["path"],),
         task="saving",
         title=lambda name, arguments: os.path.basename(arguments[0].strip()) or name,
     ),
     "check": ShownAction(
-        "This view has no live function to compare. Show the result of `wb.aot_compile`.",
+        "This view has no live function to compare. Run `wb.show` on the result of "
+        "`wb.aot_compile` instead.",
         MachineQuestion,
         lambda view, question: (question["machine"],),
         task="comparison",
@@ -241,7 +244,8 @@ _OWN: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name}, budget {arguments[0]:g}",
     ),
     "try": ShownAction(
-        "This view has no live function to try it on. Show the result of aot_compile.",
+        "This view has no live function to try it on. Run `wb.show` on the result of "
+        "`wb.aot_compile` instead.",
         TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
         task="trial",
@@ -249,7 +253,8 @@ _OWN: Mapping[str, ShownAction] = {
         show=lambda live, view, arguments, tried: view.learn_trial(arguments[0].key, tried),
     ),
     "check-kernels": ShownAction(
-        "This view has nothing live to run. Show the result of `wb.aot_compile` or `wb.kernel`.",
+        "This view has nothing live to run. Run `wb.show` on the result of `wb.aot_compile` or "
+        "`wb.kernel` instead.",
         None,
         lambda view, question: (),
         task="watch",
@@ -263,7 +268,7 @@ _OWN: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name} for its accesses",
     ),
     "cure": ShownAction(
-        "This view has no live function. Show the result of `wb.explain`.",
+        "This view has no live function. Run `wb.show` on the result of `wb.explain` instead.",
         CureQuestion,
         lambda view, question: (view.report, question["id"], question["cure"]),
         task="trial",

@@ -158,8 +158,8 @@ class View(RequestWidget):
     def _guards(self, question: GuardQuestion | None) -> GuardCheck:
         if self._check_guards is None:
             raise UsageError(
-                "This view has no live guards. Show the result of aot_compile or load, not its "
-                "report."
+                "This view has no live guards. Run `wb.show` on the result of `wb.aot_compile` or "
+                "`wb.load` instead, not on its report."
             )
         if question is None:
             raise UsageError("A guard check needs inputs to try: send them with the request.")

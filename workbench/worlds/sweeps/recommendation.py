@@ -142,16 +142,16 @@ def _tell_modelled(choice: Choice) -> str:
     first, second = choice.winner, choice.runner_up
     name, time = name_setting(first, choice), _format_modelled(first.rows[0])
     if second is None:
-        return f"{name}: {time} a call (modelled). Nothing was run."
-    after = f"runner-up {name_setting(second, choice)} {_format_modelled(second.rows[0])}"
+        return f"{name}: {time} per call (modelled). Nothing was run."
+    after = f"the runner-up {name_setting(second, choice)} takes {_format_modelled(second.rows[0])}"
     if _is_modelled_apart(choice):
-        return f"Use {name}: {time} a call, {after} (modelled). Nothing was run."
+        return f"Use {name}: {time} per call; {after} (modelled). Nothing was run."
     if first.rows[0].low_us is None:
         return (
-            f"{name} comes first: {time} a call, {after} (modelled). Nothing was run: time the "
+            f"{name} comes first: {time} per call; {after} (modelled). Nothing was run: time the "
             "configurations."
         )
-    return f"No winner: {name} takes {time} a call, {after} (modelled). Nothing was run."
+    return f"No winner: {name} takes {time} per call; {after} (modelled). Nothing was run."
 
 
 def _is_modelled_apart(choice: Choice) -> bool:

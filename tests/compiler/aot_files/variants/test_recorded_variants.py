@@ -198,7 +198,7 @@ def test_a_guard_that_cannot_be_written_is_one_sentence(monkeypatch: pytest.Monk
             return other @ self.weight
 
     monkeypatch.setattr(samples, "WEIGHT", Local())
-    with torch.no_grad(), pytest.raises(ArtifactError, match=r"guards? .*cannot be written"):
+    with torch.no_grad(), pytest.raises(ArtifactError, match=r"guards? .*cannot be serialized"):
         wb.variants(scored, [(batch(4),)])
 
 

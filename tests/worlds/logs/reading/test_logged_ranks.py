@@ -87,7 +87,8 @@ def test_what_no_log_has_code_of_is_not_called_the_same() -> None:
     found = compare_logs(
         "step", [0, 1], [program(0, code={}, starts=()), program(1, code={}, starts=())]
     )
-    assert found.sentences == ("Not compared: 1 compile without code in any log.",)
+    words = "Not compared: 1 compilation, because no log contains its code."
+    assert found.sentences == (words,)
     found = compare_logs("step", [0, 1], [program(0), program(1, code={}, starts=())])
     assert found.sentences == ("Not compared: rank 1 in 0/0 (step), whose log has no code.",)
 

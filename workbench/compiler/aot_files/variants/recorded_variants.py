@@ -195,7 +195,7 @@ def _explained(name: str) -> Iterator[None]:
         if match is None:
             raise
         raise ArtifactError(
-            f"{name} cannot be saved with its variants: one of its guards cannot be written "
+            f"{name} cannot be saved with its variants: one of its guards cannot be serialized "
             f"({match[0]}). Define the classes that it reads in a module, not in a function."
         ) from error
 
@@ -211,8 +211,8 @@ def _taken(
     if lost:
         raise ArtifactError(
             f"{name} cannot be saved with its variants: torch does not keep the code of "
-            f"{', '.join(lost)}. Its guards cannot be written, or its backward pass never ran. "
-            "Record under torch.no_grad(), or with a function that calls backward()."
+            f"{', '.join(lost)}. Either its guards cannot be serialized, or its backward pass "
+            "never ran. Record under torch.no_grad(), or with a function that calls backward()."
         )
     _name_modules(name, entry.dynamo.codes)
     if not entry.backends:

@@ -137,7 +137,8 @@ class Check {
     }
     return std::is_sorted(spec.order.begin(), spec.order.end())
                ? "a contiguous tensor"
-               : c10::str("dimensions in memory order ", at::IntArrayRef(spec.order));
+               : c10::str("a layout with its dimensions in the order ",
+                          at::IntArrayRef(spec.order), " in memory, outermost first");
   }
 
   static std::string text(const std::vector<Size>& sizes) {

@@ -268,10 +268,10 @@ def _tell_memory(scaling: Scaling, rows: Sequence[ScalingRow]) -> str:
 
 def _tell_error(rows: Sequence[ScalingRow]) -> str:
     errors = [row.error for row in rows if row.error is not None]
-    words = f"± {number_text(max(errors), 'percent')} of a step" if errors else ""
+    words = f"± {number_text(max(errors), 'percent')} of the step time" if errors else ""
     unknown = [row.mesh for row in rows if row.error is None]
     if not unknown:
-        return f"Model error, where compared with measurements: {words}."
+        return f"Largest model error, from comparisons with measurements: {words}."
     about = (
         f"The error of the step time is unknown on {join_words(unknown)}. Only collectives of at "
         f"least {LEAST_CHECKED} on up to {MOST_CHECKED_NODES} nodes were compared with "

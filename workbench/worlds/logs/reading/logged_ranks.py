@@ -457,7 +457,9 @@ def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
 def _tell_uncompared(logs: LoggedRanks) -> Iterator[str]:
     compared = [row for row in logs.compiles if row.programs]
     if count := len(logs.compiles) - len(compared):
-        yield f"Not compared: {plural(count, 'compile')} without code in any log."
+        its = "its" if count == 1 else "their"
+        compilations = plural(count, "compilation")
+        yield f"Not compared: {compilations}, because no log contains {its} code."
     lost = {
         rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
     }

@@ -222,7 +222,9 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
 
     program.walk_kernels(observe, before)
     if not done.values:
-        raise UsageError(f"{kernel.id} writes no node's value, so it cannot be checked.")
+        raise UsageError(
+            f"{kernel.id} does not write the value of any node, so it cannot be checked."
+        )
     return done
 
 

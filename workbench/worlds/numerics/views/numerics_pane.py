@@ -289,14 +289,16 @@ def find_cure(view: ActionView, question: TrialQuestion) -> tuple[Opportunity]:
 
 ACTIONS: Mapping[str, ShownAction] = {
     "numerics": ShownAction(
-        "This view has no live program to compare: show the result of `wb.aot_compile`.",
+        "This view has no live program to compare. Run `wb.show` on the result of "
+        "`wb.aot_compile` instead.",
         None,
         lambda view, question: (),
         task="comparison",
         title=lambda name, arguments: f"{name} with eager",
     ),
     "numerics-cure": ShownAction(
-        "This view has no live function to try this on: show the result of `wb.aot_compile`.",
+        "This view has no live function to try this on. Run `wb.show` on the result of "
+        "`wb.aot_compile` instead.",
         TrialQuestion,
         find_cure,
         task="trial",

@@ -467,12 +467,13 @@ def measure_best(
     if call.is_data_free:
         raise UsageError(
             f"{call.name}: a tensor is on meta and has no values, so nothing can be timed. Omit "
-            "measure, or call it with real tensors."
+            "`measure`, or call it with real tensors."
         )
     if any(getattr(config, "pre_hook", None) for config in call.configs):
         raise UsageError(
             f"{call.name}: its configurations have a pre_hook, which measure does not run. Omit "
-            "measure: write_triton gives the top few to time with your autotuner."
+            "`measure`: write_triton writes out the top few configurations, so that you can time "
+            "them with your autotuner."
         )
     count = FEW if count is True else count
     cases, missed = [], []
@@ -493,7 +494,8 @@ def _refuse_elsewhere(tuned: Tuned) -> None:
     if not has_gpu():
         raise UsageError(
             f"measure needs {' and '.join(sorted(names))} in this machine, which has no GPU. "
-            "Omit it: write_triton gives the top few to time elsewhere."
+            "Omit `measure`: write_triton writes out the top few configurations, so that you can "
+            "time them on another machine."
         )
     here = describe_local_gpu()[0].spec.name
     if names != {here}:

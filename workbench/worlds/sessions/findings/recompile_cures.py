@@ -458,9 +458,10 @@ def _of_optimizer(name: str) -> Fix:
     if name == "lr":
         return Fix("pass the optimizer's learning rate as a tensor, `lr=torch.tensor(…)`")
     if name in ("betas", "momentum"):
+        them = "them" if name == "betas" else "it"
         return Fix(
-            f"keep the optimizer's {name} constant: pass `cycle_momentum=False` to a scheduler "
-            "that changes it (OneCycleLR, CyclicLR)"
+            f"keep the optimizer's {name} constant: pass `cycle_momentum=False` to schedulers "
+            f"that change {them} by default (OneCycleLR, CyclicLR)"
         )
     return Fix(f"keep the optimizer's {name} constant from the first step on")
 

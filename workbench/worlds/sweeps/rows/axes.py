@@ -56,12 +56,15 @@ def join_backends(name: str, value: Any) -> str:
     Raises `UsageError` for one that there is not, with the nearest match.
     """
     if not isinstance(value, str):
-        raise UsageError(f'over[{name!r}] has {value!r}: expected a string such as "ATEN,CPP".')
+        raise UsageError(
+            f'over[{name!r}] contains {value!r}: expected a string such as "ATEN,CPP".'
+        )
     parts = [part.strip().upper() for part in value.replace("+", ",").split(",")]
     for part in parts:
         if part not in BACKENDS:
             hint = nearest(part, BACKENDS)
-            raise UsageError(f"over[{name!r}] has {part!r}: expected {', '.join(BACKENDS)}.{hint}")
+            expected = ", ".join(BACKENDS)
+            raise UsageError(f"over[{name!r}] contains {part!r}: expected {expected}.{hint}")
     return ",".join(parts)
 
 
@@ -71,8 +74,8 @@ def check_template(value: Any) -> None:
         re.compile(value)
     except (re.error, TypeError) as error:
         raise UsageError(
-            f"over['template'] has {value!r}: expected a regular expression for names of choices, "
-            f"such as 'CppMicroGemm' or '^bmm$' ({error})."
+            f"over['template'] contains {value!r}: expected a regular expression for names of "
+            f"choices, such as 'CppMicroGemm' or '^bmm$' ({error})."
         ) from error
 
 
@@ -80,15 +83,17 @@ def check_parameter(name: str, value: Any) -> None:
     """Raise `UsageError` for a block size that is no power of two, or too many warps or stages."""
     _, parameter = split_parameter(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"over[{name!r}] has {value!r}: expected positive integers.")
+        raise UsageError(f"over[{name!r}] contains {value!r}: expected positive integers.")
     most = COUNTS.get(parameter)
     if most is not None and value > most:
-        raise UsageError(f"over[{name!r}] has {value}: the maximum is {most}.")
+        raise UsageError(f"over[{name!r}] contains {value}: the maximum is {most}.")
     if parameter != "num_stages" and value & (value - 1):
         near = min(
             (1 << value.bit_length() - 1, 1 << value.bit_length()), key=lambda p: abs(p - value)
         )
-        raise UsageError(f"over[{name!r}] has {value}: powers of two only. Did you mean {near}?")
+        raise UsageError(
+            f"over[{name!r}] contains {value}: powers of two only. Did you mean {near}?"
+        )
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

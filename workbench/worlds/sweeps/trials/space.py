@@ -181,7 +181,7 @@ def _values(name: str, values: Any) -> tuple[Any, ...]:
     twice = [text for text in texts if texts.count(text) > 1]
     if not texts or twice:
         what = f"{twice[0]} twice" if twice else "no value"
-        raise UsageError(f"over[{name!r}] has {what}: give each value once.")
+        raise UsageError(f"over[{name!r}] contains {what}: give each value once.")
     return tuple(values)
 
 
@@ -190,9 +190,8 @@ def _one_of(axis: str, value: Any, known: Sequence[Any], more: str = "") -> None
         return
     near = difflib.get_close_matches(str(value), [str(k) for k in known], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UsageError(
-        f"over[{axis!r}] has {shown(value)}: expected {', '.join(map(str, known))}{more}.{hint}"
-    )
+    expected = ", ".join(map(str, known))
+    raise UsageError(f"over[{axis!r}] contains {shown(value)}: expected {expected}{more}.{hint}")
 
 
 def _check_backend(value: Any) -> None:
@@ -209,12 +208,12 @@ def _check_dtype(value: Any) -> None:
 
 def _check_threads(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"over['threads'] has {value!r}: expected positive integers.")
+        raise UsageError(f"over['threads'] contains {value!r}: expected positive integers.")
 
 
 def _check_dynamic(value: Any) -> None:
     if not isinstance(value, bool):
-        raise UsageError(f"over['dynamic'] has {value!r}: expected True or False.")
+        raise UsageError(f"over['dynamic'] contains {value!r}: expected True or False.")
 
 
 _CHECKS: Mapping[str, Callable[[Any], object]] = {

@@ -367,7 +367,9 @@ def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[s
             known = "; ".join(
                 f"{id} has {', '.join((*names, *COUNTS))}" for id, names in sizes.items()
             )
-            raise UsageError(f"No kernel has {axis} for a sweep to change: {known}.")
+            raise UsageError(
+                f"No kernel has a parameter {axis} that a sweep could change: {known}."
+            )
         for id in having:
             by_kernel[id][parameter] = value
     return by_kernel

@@ -122,7 +122,8 @@ def test_a_row_at_another_place_is_not_laid_to_the_number_of_rows(monkeypatch) -
 
     monkeypatch.setattr(extern_kernels, "mm", by_place)
     reasons = {row.case: row.reason for row in found.batch_invariance(3).rows if not row.equal}
-    assert reasons["with zeros before it"].endswith("or split for another position of the row")
+    words = "or split for a different position of the row in the batch"
+    assert reasons["with zeros before it"].endswith(words)
 
 
 def test_weights_that_are_rewritten_have_no_rows() -> None:

@@ -161,9 +161,9 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
             continue
         changed = _BESIDE
         if len(places) != batch.rows:
-            changed = "another batch size"
+            changed = "a different batch size"
         elif places.index(batch.row) != batch.row:
-            changed = "another position of the row"
+            changed = "a different position of the row in the batch"
         fed = _find_fed(program.stages.lowered, inputs, program.aten_inputs())
         row = BatchRow(case, len(places), True)
         rows.append(_find_first(program, row, changed, [v for v in whole if v[1] in fed], other))
