@@ -35,7 +35,7 @@ from workbench.number_text import (
 from workbench.report import Report
 from workbench.report.graph_stages import name_input
 from workbench.views.diff.verdict import tell_verdict
-from workbench.views.words.guard_words import describe_checks
+from workbench.views.words.guard_phrases import describe_checks
 from workbench.views.words.record_words import name_stage, short
 
 TITLES: Mapping[str, str] = {

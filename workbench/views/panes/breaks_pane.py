@@ -19,7 +19,7 @@ from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missi
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.guard_words import describe_checks
+from workbench.views.words.guard_phrases import describe_checks
 
 _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),

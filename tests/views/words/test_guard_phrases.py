@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.views.words.guard_words import describe_check, describe_checks
+from workbench.views.words.guard_phrases import describe_check, describe_checks
 
 
 @pytest.mark.parametrize(
