@@ -186,7 +186,7 @@ class _Parts:
         for id, node in self._aten.items():
             for source in node.inputs:
                 self._users[source].append(id)
-        began = {id: (id,) for id in self._aten}
+        began: dict[str, tuple[str, ...]] = {id: (id,) for id in self._aten}
         _follow(report, began, every)
         self._became: dict[str, list[str]] = defaultdict(list)
         for id, origins in began.items():

@@ -249,7 +249,7 @@ def _shared_out(amount: int, weights: Mapping[str, int], first: Set[str]) -> dic
     The `first` get their weight before the others share the rest; alone they get all of it.
     """
     shares: dict[str, int] = {}
-    if not first.issuperset(weights):
+    if not weights.keys() <= first:
         for key in first & weights.keys():
             shares[key] = min(weights[key], amount - sum(shares.values()))
     left = amount - sum(shares.values())
@@ -384,7 +384,9 @@ def _in_loops(report: Report, kernel: Kernel) -> Iterator[str]:
     loops = [
         {node.id, *(f"{node.graph}:{member.rpartition(':')[2]}" for member in node.members)}
         for node in report.scheduler_nodes
-        if node.phase == "after" and node.graph == kernel.graph and describe_group(node, by_node)
+        if node.phase == "after"
+        and node.graph == kernel.graph
+        and describe_group(node, by_node) is not None
     ]
     again = [
         row.name
