@@ -5,8 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+import torch.nn.functional as F
 from wire_types import mismatches
 
+import workbench as wb
+from workbench.analysis.fusion.fusion import kernel_kinds
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.document import ViewContext, document
@@ -37,6 +41,44 @@ def test_a_line_leads_to_its_kernels_its_bytes_and_its_call_sites() -> None:
     assert marks["L:s0:27"]["kernels"]
     assert marks["L:s0:27"]["cost"]["bytes"] > 0
     assert "L:s0:22" not in marks  # the line of the def is plain
+
+
+def attend(x: torch.Tensor) -> torch.Tensor:
+    y = F.scaled_dot_product_attention(x, x, x)
+    return y.topk(3).values
+
+
+def test_a_library_call_that_should_be_one_is_no_fallback() -> None:
+    """As seen: two amber rows, "no lowering", for every attention of every model."""
+    report = wb.aot_compile(attend, (torch.randn(1, 2, 16, 8),)).report
+    made = document(report)
+    by_line = {m["id"].rpartition(":")[2]: m for s in made["sources"] for m in s["marks"]}
+    first = attend.__code__.co_firstlineno
+    attention, top = by_line[str(first + 1)], by_line[str(first + 2)]
+    assert (attention["state"], attention["notes"]) == ("captured", [])
+    assert attention["said"] == "Library call, as it should be."
+    assert (top["state"], top["notes"][0]["title"]) == ("fallback", "Fallback.")
+    assert sorted(set(kernel_kinds(report).values())) == ["fallback", "library call"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_fallback"),
+    [
+        ("torch.ops.aten._scaled_dot_product_flash_attention.default", False),
+        ("torch.ops.aten._scaled_dot_product_cudnn_attention_backward.default", False),
+        ("torch.ops.aten._cudnn_rnn.default", False),
+        ("torch.ops.mkldnn._linear_pointwise.default", False),
+        ("torch.ops.aten._fft_r2c.default", False),
+        ("torch.ops.aten.linalg_qr.default", False),
+        ("torch.ops.aten.sort.stable", True),
+        ("torch.ops.aten.topk.default", True),
+        ("torch.ops.own.attention_like.default", True),
+    ],
+)
+def test_only_what_generated_code_could_replace_is_a_fallback(
+    name: str, *, is_fallback: bool
+) -> None:
+    assert Kernel("k0", name, "extern", "g0").is_fallback is is_fallback
 
 
 def test_measured_time_is_shared_among_the_lines_of_a_kernel(sample_report: Report) -> None:

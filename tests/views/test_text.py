@@ -41,7 +41,7 @@ def test_times_come_on_request(sample_report: Report) -> None:
 
 def test_a_failure_says_where(sample_report: Report) -> None:
     failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported: x\nhint"))
-    assert "failed in capture\n  Unsupported: x\n  hint" in text(failed)
+    assert "Failed in capture: Unsupported: x.\nerror\n  Unsupported: x\n  hint" in text(failed)
 
 
 def test_an_empty_report_has_a_text() -> None:

@@ -151,9 +151,9 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     >>> wb.inspect("f.aot").frame("inputs").name.to_list()
     ['x']
     """
-    from workbench.artifacts.inspect.inspection import inspect as run
+    from workbench.artifacts.preflight.check import inspect_and_check
 
-    return _call_with_path(path, lambda path: run(path, verify=verify))
+    return _call_with_path(path, lambda path: inspect_and_check(path, verify=verify))
 
 
 @checked

@@ -192,6 +192,18 @@ class SchedulerNode:
     flops: int | None = None
 
 
+_OF_LIBRARY = re.compile(
+    r"(torch\.ops\.)?\w+(\.|::)("
+    r"_?scaled_dot_product\w*|_(flash|efficient|cudnn)_attention\w*|_transformer_encoder\w*"
+    r"|_native_multi_head_attention|_(cudnn|thnn)\w*(rnn|lstm|gru)\w*|(mkldnn|miopen)_rnn\w*"
+    r"|_scaled_(grouped_)?mm\w*|_(int|grouped|sparse_semi_structured)_\w*mm\w*|_mkl_linear"
+    r"|_weight_int\w*mm\w*"
+    r"|_(linear|convolution)_pointwise\w*|\w*convolution_backward|q(linear|conv\d?d)\w*"
+    r"|_?fft_\w+|_?linalg_\w+|_?cholesky\w*|triangular_solve|lu_\w+|geqrf|ormqr)(\.|$)"
+)
+"""Operators that are kernels of a library, which no generated code should replace."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids.
@@ -267,9 +279,17 @@ class Kernel:
 
     @property
     def is_fallback(self) -> bool:
-        """Whether it is an eager operator that Inductor does not generate code for."""
-        is_operator = self.name.startswith(("aten::", "aten.", "torch.ops."))
-        return not self.is_generated and is_operator and not self.is_collective
+        """Whether it is an eager operator that Inductor has no code for, and should have some.
+
+        Attention, recurrent layers, products and factorizations of a library are none: their own
+        kernels are what one wants.
+        """
+        return self.is_operator and not self.is_collective and _OF_LIBRARY.match(self.name) is None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether it calls an eager operator, not a library function that Inductor chose."""
+        return not self.is_generated and self.name.startswith(("aten::", "aten.", "torch.ops."))
 
     @property
     def is_collective(self) -> bool:

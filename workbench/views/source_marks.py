@@ -14,6 +14,7 @@ from workbench.analysis.source.lines import (
     call_sites,
     callers,
     find_fallen_places,
+    find_library_places,
     find_line_states,
     sort_by_calls,
 )
@@ -63,6 +64,7 @@ SIGNS: Mapping[wire.LineState, str] = {
     "unreached": "○",
     "plain": "•",
 }
+_CALLED = "Library call, as it should be."
 _PLAIN = Fate("plain")
 
 
@@ -95,6 +97,7 @@ class _Marks:
         self.fates = find_line_states(report, self.kernels, self.calls)
         self.sites = call_sites(report, self.fates, self.calls)
         self.notes = note_lines(report)
+        self.called = find_library_places(report)
 
     def of(self, source: Source) -> wire.Source:
         first, text = source.first_line, find_text(self.report.texts, source.text)
@@ -123,12 +126,15 @@ class _Marks:
             yield {
                 "id": id,
                 "state": fate.state,
-                "said": _say(fate),
+                "said": _say(fate) or self._say_called(place, fate),
                 "kernels": list(kernels),
                 "cost": {k: shorten(by[id]) for k, by in self.costs.items() if id in by},
                 "called_in": sites,
                 "notes": notes,
             }
+
+    def _say_called(self, place: tuple[str, int], fate: Fate) -> str:
+        return _CALLED if fate.state == "captured" and place in self.called else ""
 
 
 def _say(fate: Fate) -> str:

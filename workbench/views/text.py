@@ -85,14 +85,14 @@ def _head(report: Report) -> Iterator[str]:
     request = report.request
     how = ", ".join(part for part in (request.backend, request.mode, request.target) if part)
     yield f"{title_of(report)} ({how})"
-    if not report.outcome.ok:
-        yield f"{report.outcome.verb}{report.outcome.place}"
-        yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
         yield f"inputs        {'; '.join(request.inputs)}"
     if request.conditions:
         yield f"only where    {request.together}"
     yield from textwrap.wrap(answer_text(report), _WIDTH, subsequent_indent="  ")
+    if not report.outcome.ok:
+        yield "error"
+        yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     graphs, ops = count_captured(report)
     if report.request.kind not in (KERNEL_LOG, OWN_KERNEL):
         yield f"captured      graphs: {graphs}, ops: {ops}"

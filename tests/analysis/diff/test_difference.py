@@ -17,7 +17,7 @@ def test_the_text_is_short_stable_and_has_no_times() -> None:
     text = repr(diff("static", "dynamic"))
     assert text == repr(diff("static", "dynamic"))
     assert text.startswith(
-        "Diff(static → dynamic)\n  a: Block, host\n  b: Block, host\n- The requests differ"
+        "Diff(static → dynamic)\n  a: Block, host\n  b: Block, host\n- Neither is better: they"
     )
     assert len(text.split("\n")) < 45
     assert max(map(len, text.split("\n"))) <= 100
@@ -50,12 +50,14 @@ def test_only_what_is_no_measurement_makes_two_compilations_differ() -> None:
     found = diff("static", "again")
     assert found.is_same
     assert {change.part for change in found.changes} <= set(MEASURED)
-    assert "Only measured times differ" in repr(found)
+    assert "Only measured times differ." in repr(found)
     assert not diff("static", "dynamic").is_same
 
 
 def test_sentences_begin_with_what_was_asked_for() -> None:
-    first, second, *_ = diff("h100", "apart").sentences
+    verdict, first, second, *_ = diff("h100", "apart").sentences
+    assert verdict.startswith("Worse in b: ")
+    assert "kernels 5 → 9" in verdict
     assert first == "The requests differ: max_fusion_size – → 1."
     assert second.startswith("9 kernels instead of 5: k0 (native_layer_norm) became k0, k1 and k2")
     assert "exceeds max fusion" in second

@@ -146,7 +146,7 @@ def test_only_what_is_near_a_difference_is_unified() -> None:
 
 def test_sentences_say_what_matters_first() -> None:
     parts = [sentence.part for sentence in sentences(diff("h100", "apart"))]
-    assert parts == ["request", "kernels", "traffic", "phases"]
+    assert parts == ["outcome", "request", "kernels", "traffic", "phases"]
     texts = [sentence.text for sentence in sentences(diff("static", "dynamic"))]
     assert any("sizes became arguments" in text for text in texts)
     assert any("7 got symbolic sizes and 2 were added" in text for text in texts)
@@ -174,8 +174,9 @@ def test_the_example_of_new_guards_is_one_on_sizes() -> None:
         Guard("q91", True, "LAMBDA_GUARD", "", ("2 <= L['y'].size()[0]",)),
     ]
     guards = Table.of(Guard, [*a.guards, *fresh])
-    first, *_ = compare(a, replace(a, tables={**a.tables, "guards": guards})).sentences
-    assert first == "Guards: 2 new, for example LAMBDA_GUARD 2 <= L['y'].size()[0]."
+    verdict, first, *_ = compare(a, replace(a, tables={**a.tables, "guards": guards})).sentences
+    assert verdict == "Worse in b: guards 48 → 50."
+    assert first == "Guards: 2 new, for example 2 <= L['y'].size()[0]."
 
 
 def test_times_that_read_alike_are_no_sentence() -> None:

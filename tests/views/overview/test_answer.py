@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import workbench as wb
 from workbench.analysis.calls.call_tree import CostRow
@@ -157,6 +159,62 @@ def test_a_failure_says_where_and_why(sample_report: Report) -> None:
     failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported: x\nhint"))
     assert answer_text(failed) == "Failed in capture: Unsupported: x."
     assert answer_text(Report(outcome=Outcome(False, None, None))) == "Failed."
+
+
+def branch(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:
+        return x
+    return x + 1
+
+
+def decide(x: torch.Tensor) -> torch.Tensor:
+    count = x.sum().int().item()
+    if count > 3:
+        return x
+    return x + 1
+
+
+LAYER = torch.nn.Linear(3, 3)
+OPTIMIZER = torch.optim.SGD(LAYER.parameters(), 0.1)
+
+
+def step(x: torch.Tensor) -> torch.Tensor:
+    OPTIMIZER.zero_grad()
+    loss = LAYER(x).sum()
+    loss.backward()
+    OPTIMIZER.step()
+    return loss
+
+
+_DEPENDS = "which branch runs depends on the values of a tensor. "
+_LOSS = (
+    "the compiled function includes the optimizer or the backward pass. Compile the function that "
+    "returns the loss, and call zero_grad(), backward() and step() outside it. "
+)
+
+
+@pytest.mark.parametrize(
+    ("fn", "line", "text", "then"),
+    [
+        (branch, 1, "if x.sum() > 0", _DEPENDS),
+        (decide, 2, "if count > 3", _DEPENDS),
+        (step, 1, "OPTIMIZER.zero_grad()", _LOSS),
+    ],
+)
+def test_what_stopped_the_capture_is_said_in_the_words_of_the_program(
+    fn: Callable[[torch.Tensor], torch.Tensor], line: int, text: str, then: str
+) -> None:
+    """As seen: "Consider annotating your code using torch._check*()" as the headline."""
+    with pytest.raises(wb.CaptureError) as caught:
+        wb.aot_compile(fn, (torch.randn(2, 3),))
+    assert isinstance(caught.value.report, Report)
+    said = answer_text(caught.value.report)
+    number = fn.__code__.co_firstlineno + line
+    assert said.startswith(f"Failed at line {number}, {text}: {then}")
+    assert said.index("Torch's words: ") > said.index(then)
+    if fn is step:
+        assert "Compile the function that returns the loss." in str(caught.value)
+        assert "Avoid calling" not in str(caught.value)
 
 
 def test_a_trace_log_says_that_it_only_tells() -> None:

@@ -42,7 +42,7 @@ def test_no_part_of_the_saving_is_more_than_the_saving(monkeypatch: pytest.Monke
     """As seen: `saves 22.0 MB …, 33.2 MB of that comes from operators that need no kernel`."""
     rows = fusion_part.list_saved_traffic(CONVOLUTIONS)
     gone = replace(rows[0], kernel=None, bytes_eager=10_000_000, bytes_fused=0)
-    more = [replace(row, bytes_fused=2 * row.bytes_fused) for row in rows]
+    more = [replace(row, bytes_fused=3 * row.bytes_fused // 2) for row in rows]
     monkeypatch.setattr(fusion_part, "list_saved_traffic", lambda report: [*more, gone])
     sentence = build_fusion_part(CONVOLUTIONS)["sentence"]
     assert "10.0 MB" in sentence
@@ -90,7 +90,7 @@ def test_the_parts_are_what_the_wire_says(report: Report) -> None:
 
 def test_the_sentence_says_what_fusion_saves_and_what_nothing_goes_into() -> None:
     assert build_fusion_part(BLOCK)["sentence"] == (
-        "Fusion saves 7.23 MB of 33.2 MB a call, 22 % (estimate), in 4 of 16 kernels. "
+        "Fusion saves 8.80 MB of 34.8 MB a call, 25 % (estimate), in 4 of 16 kernels. "
         "8 library calls read and write whole tensors: nothing is fused into them."
     )
     little = build_fusion_part(LAYERS)["sentence"]
@@ -102,8 +102,8 @@ def test_what_no_kernel_moves_any_more_is_in_the_sum() -> None:
     """The whole is what the text of the record compares with, whichever groups have a kernel."""
     rows = [kernel for kernel in BLOCK.kernels if kernel.id != "k13"]
     fewer = replace(BLOCK, tables={**BLOCK.tables, "kernels": Table.of(Kernel, rows)})
-    assert list_before_fusion(BLOCK)[0].bytes == pytest.approx(33.2e6, rel=1e-3)
-    assert " of 33.2 MB a call, " in build_fusion_part(fewer)["sentence"]
+    assert list_before_fusion(BLOCK)[0].bytes == pytest.approx(34.8e6, rel=2e-3)
+    assert " of 34.8 MB a call, " in build_fusion_part(fewer)["sentence"]
 
 
 def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> None:

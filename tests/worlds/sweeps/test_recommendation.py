@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -142,8 +143,8 @@ def test_what_is_slower_than_the_original_is_not_to_be_taken() -> None:
     """As seen: `Use …: 0.80 × as fast as the original`."""
     found = best(trial(125.0, settings={"mode": "a"}), trial(150.0, settings={"mode": "b"}))
     assert found.sentence.startswith("No configuration is significantly faster than eager")
-    assert "mode=a has the shortest median: 1.25 × (1.2" in found.sentence
-    assert "the time of eager" in found.sentence
+    assert "mode=a has the shortest median: 0.80 × (0." in found.sentence
+    assert ") as fast as eager" in found.sentence
     assert "Use mode" not in found.sentence
     assert found.code == ""
 
@@ -284,9 +285,9 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
     assert found.settings == {"mode": "max-autotune"}
     first, second, third = found.sentence.split(". ")
     assert first == "Use mode=max-autotune: 2.50 × (2.49 to 2.51) as fast as eager"
-    assert second.startswith("The runner-up mode=default, compared with it: 2.00 × slower (")
+    assert second.startswith("The runner-up mode=default, compared with it: 0.50 × (")
     assert third.startswith(
-        "mode mattered: in the clearest case, default instead of max-autotune is 2.00 × slower ("
+        "mode mattered: in the clearest case, default instead of max-autotune is 0.50 × ("
     )
     assert repr(found) == f"{found.sentence}\n\nwb.aot_compile(model, args, mode='max-autotune')"
 
@@ -307,6 +308,14 @@ def test_each_objective_has_its_figure(objective: str, words: str) -> None:
     assert "The runner-up is mode=default." in found.sentence
 
 
+def test_every_factor_of_a_sentence_goes_in_one_direction() -> None:
+    """As seen: "1.52 × the time" of one and "1.20 × as fast" of the other in one sentence."""
+    for rows in ((fast(), slow()), (trial(125.0, settings={"mode": "a"}), slow())):
+        sentence = best(*rows).sentence
+        assert len(re.findall(r"× \([^)]*\) as fast", sentence)) == sentence.count("×") > 0
+        assert not re.search(r"slower \(|faster \(|times? the|the time of", sentence)
+
+
 def test_a_model_is_said_to_be_one() -> None:
     row = Trial("k", (("XBLOCK", "64"),), call_us=12.5, is_model=True)
     found = best(row)
@@ -315,8 +324,8 @@ def test_a_model_is_said_to_be_one() -> None:
     later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
     assert later.sentence == (
         "XBLOCK=64 comes first: 12.5 µs per call; the runner-up XBLOCK=128 takes 25.0 µs "
-        "(modelled). Nothing was run: time the configurations. With 128 instead of 64 as XBLOCK: "
-        "2.00 × the modelled time."
+        "(modelled). Nothing was run: time the configurations. With 128 instead of 64 as XBLOCK, "
+        "a call is 0.50 × as fast (modelled)."
     )
 
 

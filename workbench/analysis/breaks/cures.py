@@ -20,7 +20,7 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import COMPILING, is_message, join_dotted
 from workbench.analysis.breaks.rewrites import find_rewrites
 from workbench.analysis.changes.change import Change, Setting
-from workbench.compiler.sources.dynamo_messages import OWN_CALL
+from workbench.compiler.sources.dynamo_messages import DATA_DECISION, DATA_NUMBER, OWN_CALL
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 
@@ -85,6 +85,8 @@ def advise(item: Break, report: Report | None) -> BreakAdvice:
     """
     cures = () if report is None else tuple(find_cures(report, item))
     first = next((one for one in cures if one.kind != "explicit"), None)
+    if is_training_step(item):
+        return BreakAdvice(cures, _LOSS)
     if first is not None:
         return BreakAdvice(cures, _name_cure(first))
     return BreakAdvice(cures, find_advice(item) if report is not None else _advise_unseen(item))
@@ -349,11 +351,52 @@ _UNCOMPILED = (
 )
 
 
+_LOSS = (
+    "compile the function that returns the loss, and call zero_grad(), backward() and step() "
+    "outside it"
+)
+_STEP = re.compile(r"\.(?:zero_grad|backward)\(")
+_CAUSES: tuple[tuple[str, str], ...] = (
+    ("Data-dependent branching", "which branch runs depends on the values of a tensor"),
+    ("Data-dependent assertion", "the assertion depends on the values of a tensor"),
+    (DATA_DECISION, "which branch runs depends on the values of a tensor"),
+    (DATA_NUMBER, "torch needs a number that only a run can compute"),
+    ("Unsupported Tensor.item()", "it reads the value of a tensor into Python"),
+    ("Tensor.tolist()", "it reads the values of a tensor into Python"),
+    ("Data dependent operator", "it reads the value of a tensor into Python"),
+    ("Dynamic shape operator", "the size of its result depends on the values of a tensor"),
+    ("Attempted to wrap RNN", "Dynamo does not trace RNN, GRU and LSTM by default"),
+    ("Dynamo-unsupported Tensor subclass", "Dynamo does not support this tensor subclass"),
+    (OWN_CALL, "the program asks for a graph break here"),
+)
+"""What it is about the line, by the beginning of torch's name for the break."""
+_NAMED = re.compile(r"(?:builtin operator|the function|the builtin|method) `(?P<name>[\w.]+)`")
+
+
+def is_training_step(item: Break) -> bool:
+    """Whether what breaks is the backward pass or the optimizer within the compiled function."""
+    words = " ".join((item.kind, item.reason, *item.hints))
+    return bool(_STEP.search(item.text)) or "Optimizer." in words or "Tensor.backward()" in words
+
+
+def find_cause(item: Break) -> str:
+    """Why torch cannot capture the line, as the end of a sentence in the words of the program."""
+    if is_training_step(item):
+        return "the compiled function includes the optimizer or the backward pass"
+    for kind, cause in _CAUSES:
+        if item.kind.startswith(kind):
+            return cause
+    found = _NAMED.search(item.explanation)
+    return f"Dynamo cannot trace {found['name']}" if found else "Dynamo cannot trace this line"
+
+
 def find_advice(item: Break) -> str:
     """Advice on a break without a known fix that removes it, as a part of a sentence."""
     if item.kind in (REFUSED_CALL, REFUSED_GRAPH) and item.hints:
         return item.hints[0][:1].lower() + item.hints[0][1:].rstrip(".")
     text = item.text.strip()
+    if is_training_step(item):
+        return _LOSS
     if _DEFINITION.match(text):
         return _UNCOMPILED
     if text.startswith("for ") and item.kind.startswith(_DECIDED):

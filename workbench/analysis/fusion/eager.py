@@ -2,7 +2,9 @@
 
 Of the forward half these are the calls of the captured graph, a softmax one of them; of the
 backward half the ATen operators that autograd called, before they were taken apart. An operator
-reads its inputs and writes its outputs once; what it keeps inside itself is not counted.
+reads its inputs and writes its outputs once; what it keeps inside itself is not counted. Only one
+that eager takes apart too, such as attention with its projections, is counted by its parts: each
+library call by itself, and what lies between two calls as one pass.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from workbench.analysis.fusion.traffic import (
     NodeFacts,
     count_operation_traffic,
     is_view,
+    list_called_nodes,
     list_lowered_graphs,
     read_bytes,
     select_nodes,
@@ -34,13 +37,36 @@ _NOTHING = _DROPOUTS | frozenset((  # views, and what hands back its input where
     "tensor_split", "to", "type", "type_as", "unflatten", "view_as",
 ))
 # fmt: on
-@dataclass(frozen=True)
-class Operator:
-    """One operator that eager mode runs; `became` are the lowered nodes that compute it."""
+_PRODUCTS = frozenset(
+    ("_int_mm", "_scaled_mm", "addbmm", "addmm", "addmv", "baddbmm", "bmm", "convolution", "mm")
+)
+"""Eager calls a library for these, whether Inductor writes the code or not."""
 
-    name: str
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of eager over memory; `became` are the lowered nodes that compute it."""
+
     bytes: int
     became: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator that the program calls in eager, with its passes over memory."""
+
+    name: str
+    passes: tuple[Pass, ...]
+
+    @property
+    def bytes(self) -> int:
+        """What all of its passes read and write."""
+        return sum(each.bytes for each in self.passes)
+
+    @property
+    def became(self) -> tuple[str, ...]:
+        """The lowered nodes that compute it."""
+        return tuple(dict.fromkeys(node for each in self.passes for node in each.became))
 
 
 def list_eager_operators(report: Report) -> Sequence[Operator] | None:
@@ -62,12 +88,16 @@ def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
     became = _became(origins, every, report, lowered)
     forward = _forward(stages["dynamo"], every, origins)
     backward = _backward(stages.get("joint", set()), every, origins)
+    parts = _Parts(report, stages, every, lowered)
     operators: list[Operator] = []
     for name, nodes, moved in (*forward, *backward):
         if moved is None:
             return None
         if moved:
-            operators.append(Operator(name, moved, tuple(m for n in nodes for m in became[n])))
+            own = tuple(m for n in nodes for m in became[n])
+            operators.append(
+                Operator(name, parts.split(nodes, origins, own) or (Pass(moved, own),))
+            )
     return tuple(operators) if any(operator.became for operator in operators) else None
 
 
@@ -87,6 +117,17 @@ def _origins(
     """By node of a later stage: the captured nodes, or those of autograd, that it came from."""
     captured, joint = stages["dynamo"], stages.get("joint", set())
     by_node: dict[str, tuple[str, ...]] = {id: (id,) for id in every if _graph_of(id) in captured}
+    _follow(report, by_node, every, joint)
+    return by_node
+
+
+def _follow(
+    report: Report,
+    by_node: dict[str, tuple[str, ...]],
+    every: Mapping[str, NodeFacts],
+    joint: Set[str] = frozenset(),
+) -> None:
+    """Adds where nodes of later graphs come from; a node of a `joint` one may begin there."""
     for graph, pairs in report.node_pairs.items():
         for a, b in pairs:
             origins = by_node.get(a)
@@ -97,7 +138,6 @@ def _origins(
             for id, node in every.items():
                 if _graph_of(id) == graph and node.op == "call_function":
                     by_node.setdefault(id, (id,))
-    return by_node
 
 
 def _graph_of(node: str) -> str:
@@ -110,7 +150,10 @@ def _became(
     report: Report,
     lowered: Set[str],
 ) -> dict[str, list[str]]:
-    """By node where it began: the lowered nodes, those of its own half where there are any."""
+    """By node where it began: the lowered nodes, those of its own half where there are any.
+
+    What autograd called may be computed ahead in the forward pass, such as the mask of a relu.
+    """
     backward = {graph.id for graph in report.graphs if graph.is_backward}
     joint = {graph.id for graph in report.graphs if graph.stage == "joint"}
     by_origin: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
@@ -120,7 +163,113 @@ def _became(
             for origin in origins.get(id, ()):
                 is_own = (graph in backward) is (_graph_of(origin) in joint)
                 by_origin[origin][0 if is_own else 1].append(id)
-    return defaultdict(list, {origin: own or other for origin, (own, other) in by_origin.items()})
+    found = {
+        origin: [*own, *other] if _graph_of(origin) in joint else own or other
+        for origin, (own, other) in by_origin.items()
+    }
+    return defaultdict(list, found)
+
+
+class _Parts:
+    """What eager takes a captured operator apart into, by its ATen nodes."""
+
+    def __init__(
+        self,
+        report: Report,
+        stages: Mapping[str, set[str]],
+        every: Mapping[str, NodeFacts],
+        lowered: Set[str],
+    ):
+        graphs = set().union(*(stages.get(stage, set()) for stage in _AOT))
+        self._aten = {id: node for id, node in every.items() if _graph_of(id) in graphs}
+        self._users: dict[str, list[str]] = defaultdict(list)
+        for id, node in self._aten.items():
+            for source in node.inputs:
+                self._users[source].append(id)
+        began: dict[str, tuple[str, ...]] = {id: (id,) for id in self._aten}
+        _follow(report, began, every)
+        self._became: dict[str, list[str]] = defaultdict(list)
+        for id, origins in began.items():
+            if _graph_of(id) in lowered:
+                for origin in origins:
+                    self._became[origin].append(id)
+        self._called = {
+            node
+            for kernel in report.kernels
+            if not kernel.is_generated
+            for node in list_called_nodes(report, kernel)
+        }
+        self._by_origin: dict[str, list[NodeFacts]] | None = None
+
+    def split(
+        self, nodes: Sequence[str], origins: Mapping[str, Sequence[str]], own: Sequence[str]
+    ) -> tuple[Pass, ...]:
+        """Its passes over memory; empty where it calls no library, or a size is not known."""
+        parts = [part for node in nodes for part in self._of(node, origins)]
+        calls = [part for part in parts if self._is_call(part)]
+        if not calls:
+            return ()
+        found: list[tuple[Sequence[NodeFacts], int | None]] = [
+            (self._with_views([call], parts), count_operation_traffic(call, self._aten))
+            for call in calls
+        ]
+        found += [
+            (between, _moved_together(between, self._aten, self._users))
+            for between in self._between(parts, {call.id for call in calls})
+        ]
+        passes = []
+        for members, moved in found:
+            if moved is None:
+                return ()
+            ends = dict.fromkeys(end for part in members for end in self._became[part.id])
+            passes.append(Pass(moved, tuple(end for end in ends if end in own)))
+        return tuple(each for each in passes if each.bytes)
+
+    def _of(self, origin: str, origins: Mapping[str, Sequence[str]]) -> list[NodeFacts]:
+        if self._by_origin is None:
+            self._by_origin = defaultdict(list)
+            for id, node in self._aten.items():
+                for captured in origins.get(id, ()):
+                    self._by_origin[captured].append(node)
+        return [part for part in self._by_origin.get(origin, ()) if part.op == "call_function"]
+
+    def _is_call(self, part: NodeFacts) -> bool:
+        name = strip_operator_name(part.target)
+        return name in _PRODUCTS or not self._called.isdisjoint(self._became[part.id])
+
+    def _base(self, id: str) -> str:
+        """The node whose memory a view shows."""
+        node = self._aten[id]
+        while is_view(node) and node.inputs and node.inputs[0] in self._aten:
+            node = self._aten[node.inputs[0]]
+        return node.id
+
+    def _with_views(
+        self, nodes: Sequence[NodeFacts], parts: Sequence[NodeFacts]
+    ) -> list[NodeFacts]:
+        bases = {node.id for node in nodes}
+        return [*nodes, *(p for p in parts if is_view(p) and self._base(p.id) in bases)]
+
+    def _between(self, parts: Sequence[NodeFacts], calls: Set[str]) -> Iterator[list[NodeFacts]]:
+        """What hangs together without a library call in between."""
+        work = {part.id: part for part in parts if part.id not in calls and not is_view(part)}
+        group = {id: id for id in work}
+
+        def find(id: str) -> str:
+            while group[id] != id:
+                id = group[id]
+            return id
+
+        for id, part in work.items():
+            for source in part.inputs:
+                base = self._base(source) if source in self._aten else source
+                if base in work:
+                    group[find(id)] = find(base)
+        members: dict[str, list[NodeFacts]] = defaultdict(list)
+        for id, part in work.items():
+            members[find(id)].append(part)
+        for together in members.values():
+            yield self._with_views(together, parts)
 
 
 Counted = tuple[str, tuple[str, ...], int | None]

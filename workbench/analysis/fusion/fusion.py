@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from workbench.analysis.fusion.eager import Operator, list_eager_operators
@@ -12,21 +12,24 @@ from workbench.analysis.fusion.traffic import (
     count_bytes_by_node,
     count_operation_bytes,
     is_view,
+    list_called_nodes,
     measure_fusion_traffic,
     select_nodes,
     strip_operator_name,
     sum_known,
 )
 from workbench.analysis.fusion.why_not import describe_group, find_final_groups
-from workbench.number_text import number_text
+from workbench.number_text import join_words, number_text
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.graph_stages import is_input_name
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
 
+_NAMES = 4  # nodes or kernels that a sentence lists
+
 Moved = Mapping[str, tuple[int, int]]
-"""By kernel: the bytes of its operators alone, and together."""
+"""By kernel: the bytes before fusion, and after it."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class KernelTraffic:
     `operations` that they were taken apart into would move one by one (without the lowered graphs
     the scheduler's nodes), `bytes_fused` what the kernel moves, by Inductor's own model. A group
     whose kernel was not found has the scheduler's name and no `kernel`, as have the operators that
-    no kernel computes. `why_more` explains a generated kernel that moves more than its operations
-    alone.
+    no kernel computes. `why_more` explains a kernel that moves more than before fusion.
     """
 
     kernel: str | None
@@ -143,7 +145,9 @@ def _savings(report: Report) -> tuple[Saving, ...]:
             node.id, node.name, kernel, max(len(parts), 1), alone, after, count, alone
         )
     if operators is not None:
-        savings = _with_eager(savings, operators, owner, moved_by)
+        generated = {kernel.id for kernel in report.kernels if kernel.is_generated}
+        called = {id for id, row in savings.items() if row.kernel and row.kernel not in generated}
+        savings = _with_eager(savings, operators, owner, moved_by, called)
     return tuple(sorted(savings.values(), key=lambda s: s.after - s.before))
 
 
@@ -159,7 +163,7 @@ def _find_owners(
     """
     writers = {buffer.node: buffer.written_by for buffer in report.buffers if buffer.written_by}
     called = {
-        node: set(_list_called(report, kernel))
+        node: set(list_called_nodes(report, kernel))
         for kernel in report.kernels
         if not kernel.is_generated
         for node in kernel.scheduler_nodes
@@ -169,20 +173,13 @@ def _find_owners(
     for group, parts in parts_of.items():
         for part in filter(None, parts):
             for node in part.origins:
-                rank = (part.id in writers.get(node, ())) + 2 * (node in called.get(part.id, ()))
+                rank = (
+                    1 + (part.id in writers.get(node, ())) + 2 * (node in called.get(part.id, ()))
+                )
+                rank = 0 if part.kind == "nop" else rank
                 if node in moved_by and rank > ranks.get(node, -1):
                     ranks[node], owner[node] = rank, group
     return owner
-
-
-def _list_called(report: Report, kernel: Kernel) -> Iterator[str]:
-    """The nodes whose operator a call of a library, or of an eager operator, is."""
-    name = strip_operator_name(kernel.name.removeprefix("torch.ops."))
-    targets = report.nodes.columns.get("target", ())
-    for node in kernel.nodes:
-        row = report.node_row.get(node)
-        if row is not None and strip_operator_name(targets[row]) == name:
-            yield node
 
 
 def _with_eager(
@@ -190,17 +187,30 @@ def _with_eager(
     operators: Sequence[Operator],
     owner: Mapping[str, str],
     moved_by: Mapping[str, int],
+    called: Set[str],
 ) -> dict[str, Saving]:
-    """The groups with what eager's operators move, each shared out to those that compute it."""
-    moved, count = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
+    """The groups with what eager's operators move, each shared out to those that compute it.
+
+    The groups that are `called` from a library move in eager what they move here.
+    """
+    count = dict.fromkeys(groups, 0)
+    shared: list[dict[str, int]] = []
     for operator in operators:
-        weights: dict[str, int] = {}
-        for node in operator.became:
-            if node in owner:
-                weights[owner[node]] = weights.get(owner[node], 0) + moved_by[node]
-        if weights:
-            count[max(weights, key=weights.__getitem__)] += 1
-        for group, share in _shared_out(operator.bytes, weights).items():
+        most: dict[str, int] = {}
+        for each in operator.passes:
+            weights: dict[str, int] = {}
+            for node in each.became:
+                if node in owner:
+                    weights[owner[node]] = weights.get(owner[node], 0) + moved_by[node]
+            shared.append(_shared_out(each.bytes, weights, called))
+            for group, weight in weights.items():
+                most[group] = most.get(group, 0) + weight
+        if most:
+            count[max(most, key=most.__getitem__)] += 1
+    _even_out(shared, groups)
+    moved = dict.fromkeys(groups, 0)
+    for shares in shared:
+        for group, share in shares.items():
             moved[group] += share
     return {
         id: replace(row, before=moved[id], eager=moved[id], operators=count[id])
@@ -208,13 +218,47 @@ def _with_eager(
     }
 
 
-def _shared_out(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """An amount in whole parts by weight; equal ones where no part has any."""
-    parts = weights if any(weights.values()) else dict.fromkeys(weights, 1)
-    shares, running, spent = {}, 0, 0
+def _even_out(shared: Sequence[dict[str, int]], groups: Mapping[str, Saving]) -> None:
+    """Where a kernel would seem to move more only by its share, others give it of theirs.
+
+    Who has which part of an operator that several kernels compute is a convention; what they move
+    together is not.
+    """
+    kernel = {id: row.kernel or id for id, row in groups.items()}
+    spare: dict[str, int] = {}
+    for id, row in groups.items():
+        spare[kernel[id]] = spare.get(kernel[id], 0) - row.after
+    for shares in shared:
+        for id, share in shares.items():
+            spare[kernel[id]] += share
+    for shares in shared:
+        for taker in shares:
+            for giver in shares:
+                a, b = kernel[taker], kernel[giver]
+                amount = min(-spare[a], spare[b], shares[giver])
+                if amount > 0:
+                    shares[taker] += amount
+                    shares[giver] -= amount
+                    spare[a] += amount
+                    spare[b] -= amount
+
+
+def _shared_out(amount: int, weights: Mapping[str, int], first: Set[str]) -> dict[str, int]:
+    """An amount in whole parts by weight; equal ones where no part has any.
+
+    The `first` get their weight before the others share the rest; alone they get all of it.
+    """
+    shares: dict[str, int] = {}
+    if not weights.keys() <= first:
+        for key in first & weights.keys():
+            shares[key] = min(weights[key], amount - sum(shares.values()))
+    left = amount - sum(shares.values())
+    rest = {key: weight for key, weight in weights.items() if key not in shares}
+    parts = rest if any(rest.values()) else dict.fromkeys(rest, 1)
+    running = spent = 0
     for key, weight in parts.items():
         running += weight
-        shares[key] = amount * running // sum(parts.values()) - spent
+        shares[key] = left * running // sum(parts.values()) - spent
         spent += shares[key]
     return shares
 
@@ -241,9 +285,8 @@ def list_saved_traffic(report: Report) -> list[KernelTraffic]:
             bytes_alone=so_far.bytes_alone + part.alone,
             bytes_fused=so_far.bytes_fused + part.after,
         )
-    why = explain_worse_fusion(
-        report, {key: (k.bytes_alone, k.bytes_fused) for key, k in traffic.items()}
-    )
+    moved = {key: (row.bytes_before, row.bytes_fused) for key, row in traffic.items()}
+    why = explain_worse_fusion(report, moved, "unfused" if operators is None else "in eager")
     rows = (replace(row, why_more=why.get(key)) for key, row in traffic.items())
     ranked = sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_before)
     alone = count_operation_bytes(report) or 0
@@ -311,23 +354,97 @@ def _sources(report: Report, owner: dict[str, str]) -> dict[str, set[str]]:
     return sources
 
 
-def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
-    """By id of a generated kernel that fusion made worse: by how much and why, in sentences.
+def explain_worse_fusion(report: Report, moved: Moved, before: str = "unfused") -> dict[str, str]:
+    """By id of a kernel that moves more than before fusion: by how much and why, in sentences.
 
-    Bytes are Inductor's model of the traffic to DRAM, not measured.
+    Bytes are Inductor's model of the traffic to DRAM, not measured; `before` says what they are
+    compared with.
     """
     kernels = {kernel.id: kernel for kernel in report.kernels}
     reasons = {}
     for id, (alone, together) in moved.items():
         kernel = kernels.get(id)
-        if kernel is None or not kernel.is_generated or together <= alone * _NOTHING:
+        if kernel is None or together <= alone * _NOTHING:
             continue
-        parts = [*_rearranges(report, kernel), *_again(report, kernel, moved)]
-        parts += _partial(report, kernel)
+        parts: list[str] = []
+        if kernel.is_generated:
+            parts += [*_rearranges(report, kernel), *_again(report, kernel, moved)]
+            parts += [*_partial(report, kernel), *_in_loops(report, kernel)]
+            parts += _for_backward(report, kernel)
+        parts = parts or list(_taken_apart(report, kernel))
         reason = " ".join(parts) or "The report does not explain the additional traffic."
-        more = f"It moves {_bytes(together)}, against {_bytes(alone)} unfused (estimates)."
+        more = f"It moves {_bytes(together)}, against {_bytes(alone)} {before} (estimates)."
         reasons[id] = f"{more} {reason}"
     return reasons
+
+
+def _in_loops(report: Report, kernel: Kernel) -> Iterator[str]:
+    """Loops of one kernel that run one after the other, and read the same buffers."""
+    by_node = {node: kernel.id for node in kernel.scheduler_nodes}
+    loops = [
+        {node.id, *(f"{node.graph}:{member.rpartition(':')[2]}" for member in node.members)}
+        for node in report.scheduler_nodes
+        if node.phase == "after"
+        and node.graph == kernel.graph
+        and describe_group(node, by_node) is not None
+    ]
+    again = [
+        row.name
+        for row in report.buffers
+        if row.graph == kernel.graph and sum(not own.isdisjoint(row.read_by) for own in loops) > 1
+    ]
+    if again:
+        yield (
+            f"Its {len(loops)} loops run one after another, and more than one reads "
+            f"{_list_names(again)}."
+        )
+
+
+def _for_backward(report: Report, kernel: Kernel) -> Iterator[str]:
+    """What it writes only for the backward pass, which eager calculates or keeps otherwise."""
+    if kernel.is_backward:
+        return
+    backward = {graph.id for graph in report.graphs if graph.is_backward}
+    columns = (report.nodes.columns.get(name, ()) for name in ("graph", "op", "name"))
+    needed = {
+        name
+        for graph, op, name in zip(*columns, strict=True)
+        if op == "placeholder" and graph in backward
+    }
+    operators = list_eager_operators(report) or ()
+    results = {operator.became[-1] for operator in operators if operator.became}
+    own = set(kernel.scheduler_nodes)
+    written = [
+        row.node
+        for row in report.buffers
+        if row.kind == "output" and row.node is not None and own & set(row.written_by)
+    ]
+    saved = [
+        name
+        for node in written
+        if node not in results and (name := node.rpartition(":")[2]) in needed
+    ]
+    if saved:
+        yield f"It also writes {_list_names(saved)} for the backward pass."
+
+
+def _taken_apart(report: Report, kernel: Kernel) -> Iterator[str]:
+    """Operators of eager that it computes only a part of."""
+    alone_bytes = count_bytes_by_node(report)
+    for operator in list_eager_operators(report) or ():
+        work = {node for node in operator.became if _is_work(node, alone_bytes)}
+        users = [other.id for other in report.kernels if not work.isdisjoint(other.nodes)]
+        if kernel.id in users and len(users) > 1:
+            yield (
+                f"Eager runs {operator.name} as one operator; here {_list_names(users)} compute "
+                "it, and each reads what it needs."
+            )
+            return
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown, more = list(names[:_NAMES]), len(names) - _NAMES
+    return join_words([*shown, f"{more} more"] if more > 0 else shown)
 
 
 def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
@@ -337,7 +454,7 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
     """
     own = set(kernel.nodes)
     libraries = [other for other in report.kernels if other.is_library]
-    calls = [call for call in libraries if not own.isdisjoint(_list_called(report, call))]
+    calls = [call for call in libraries if not own.isdisjoint(list_called_nodes(report, call))]
     parts = set(kernel.scheduler_nodes)
     read = {node for row in report.buffers if parts & set(row.read_by) for node in row.written_by}
     ended = [call for call in calls if read & set(call.scheduler_nodes)]
@@ -363,8 +480,8 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     if not others:
         return
     shared = dict.fromkeys(node for other in others for node in other.nodes if node in own)
-    names = ", ".join(node.rpartition(":")[2] for node in shared)
-    who = ", ".join(other.id for other in others)
+    names = _list_names([node.rpartition(":")[2] for node in shared])
+    who = _list_names([other.id for other in others])
     verb = "compute" if len(others) > 1 else "computes"
     yield (
         f"It recomputes {names}, which {who} also {verb}, so it reads their inputs instead of a "

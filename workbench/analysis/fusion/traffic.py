@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -152,6 +152,16 @@ def strip_operator_name(target: str) -> str:
     has_overload = len(parts) == 3 and parts[0] != "torch"
     is_known = len(parts) > 1 and parts[0] in ("aten", "prims", "operator")
     return parts[1] if has_overload or is_known else parts[-1]
+
+
+def list_called_nodes(report: Report, kernel: Kernel) -> Iterator[str]:
+    """The nodes whose operator a call of a library, or of an eager operator, is."""
+    name = strip_operator_name(kernel.name.removeprefix("torch.ops."))
+    targets = report.nodes.columns.get("target", ())
+    for node in kernel.nodes:
+        row = report.node_row.get(node)
+        if row is not None and strip_operator_name(targets[row]) == name:
+            yield node
 
 
 def is_view(node: NodeFacts) -> bool:

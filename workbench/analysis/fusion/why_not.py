@@ -254,7 +254,10 @@ class Apart:
         if pair.reason.startswith("other pairs come first"):
             return self._first(pair), None
         if "extern" in pair.reason or "nop" in pair.reason:
-            return "The compiler cannot fuse anything into a library call.", _TEMPLATE
+            ends = [kernel for kernel in map(self.kernel_of, (a, b)) if kernel is not None]
+            is_other = any(kernel.is_operator for kernel in ends)  # such as attention
+            text = "The compiler cannot fuse anything into a library call."
+            return text, None if is_other else _TEMPLATE
         if _SIZES.search(pair.reason):
             return "A kernel has one loop nest, and theirs iterate over different sizes.", None
         if "device mismatch" in pair.reason:
@@ -278,7 +281,7 @@ class Apart:
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")
             return text, f"Replace {op} with an operator that Inductor generates code for."
-        is_product = middle is not None and middle.is_library and not middle.is_collective
+        is_product = middle is not None and middle.is_library and not middle.is_operator
         return text, _TEMPLATE if is_product else None
 
     def _words(self, nodes: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from workbench.report import Report, Source
+from workbench.report import Kernel, Report, Source
 from workbench.report.record import list_linked_pairs, select_rows
 from workbench.report.rows import split_line
 
@@ -400,7 +400,16 @@ def _calls(report: Report) -> list[tuple[str, bool, str]]:
 
 def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     """By file and line of an operator that Inductor has no code for: the kernels that call it."""
-    fallen = [kernel for kernel in report.kernels if kernel.is_fallback]
+    return _find_called(report, [kernel for kernel in report.kernels if kernel.is_fallback])
+
+
+def find_library_places(report: Report) -> dict[tuple[str, int], list[str]]:
+    """By file and line of an operator that a library is meant to compute, such as attention."""
+    own = [k for k in report.kernels if k.is_operator and k.is_library and not k.is_collective]
+    return _find_called(report, own)
+
+
+def _find_called(report: Report, fallen: Sequence[Kernel]) -> dict[tuple[str, int], list[str]]:
     node_ids = {id for kernel in fallen for id in kernel.nodes}
     nodes = {node.id: node for node in select_rows(report.nodes, "id", node_ids)} if fallen else {}
     by_place: dict[tuple[str, int], list[str]] = {}

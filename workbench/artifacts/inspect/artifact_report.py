@@ -66,7 +66,8 @@ class ArtifactReport(Presented):
     `kind` is "artifact" (.aot), "package" (.pt2 of this workbench), "torch" (a file of torch's
     save_compiled_function), "torch package" or "exported program". `digest` is what `trust=`
     takes; it is empty for a big file of torch that was not read to its end. `signature` says who
-    vouches for it on this account. `notes` say what could not be learnt, and why. Every table of
+    vouches for it on this account. `notes` say what could not be learnt, and why. `loads` says
+    whether it can be loaded on this machine; it is empty if that was not looked at. Every table of
     rows is also a DataFrame: `report.frame("members")`.
     """
 
@@ -95,6 +96,7 @@ class ArtifactReport(Presented):
     notes: Sequence[str] = ()
     texts: Sequence[Text] = field(default=(), repr=False)
     reports: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    loads: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -188,18 +190,18 @@ class ArtifactReport(Presented):
 
 
 def _summary(report: ArtifactReport) -> str:
-    """What matters most, a line or a few for each part."""
+    """What it is, what it takes and needs, whether it loads here; the digest comes last."""
     size = number_text(report.size, "bytes")
     head = f"{os.path.basename(report.path)}: {TITLES[report.kind]}, {size}"
     digest = report.digest or (
         "not computed for a file of this size; use wb.inspect(path, verify=True)"
     )
-    lines = [f"ArtifactReport({head}, {report.signature})", _line("digest", digest)]
-    lines += _models(report)
+    lines = [f"ArtifactReport({head}, {report.signature})", *_models(report)]
     lines += _listed("inputs", [_value(row) for row in report.inputs])
     lines += _listed("outputs", [_value(row) for row in report.outputs])
-    lines += _constants(report.constants)
     lines += [_line("" if n else "needs", line) for n, line in enumerate(_needs(report))]
+    lines += [_line("loads", report.loads)] if report.loads else []
+    lines += _constants(report.constants)
     baked = sum(row.kind == "BAKED_VALUE" for row in report.guards)
     if len(report.guards) > baked:
         own = (row.kept for row in report.guards if row.kind != "BAKED_VALUE")
@@ -217,6 +219,7 @@ def _summary(report: ArtifactReport) -> str:
     lines += _code(report)
     lines += _imports(report)
     lines += _members(report)
+    lines.append(_line("digest", digest))
     lines += [_line("note", note) for note in report.notes]
     lines += [f"  DAMAGED  {name}" for name in report.damaged]
     return "\n".join(lines)

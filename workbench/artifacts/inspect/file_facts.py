@@ -67,11 +67,11 @@ def torch_row(version: str) -> NeedFacts:
 def list_version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The releases that a file of Python code needs, those for another machine's GPU first."""
     yield NeedFacts("python", versions.python, "it holds Python's bytecode")
-    yield NeedFacts("bytecode", versions.magic, "Python's magic number")
     yield torch_row(target.torch if target else versions.torch)
     triton = target.triton if target else versions.triton
     if triton:
         yield NeedFacts("triton", triton, "for kernels that Triton made")
+    yield NeedFacts("bytecode", versions.magic, "Python's magic number")
 
 
 def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:

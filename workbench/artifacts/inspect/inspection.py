@@ -100,6 +100,7 @@ def inspect(
             pickled=tuple(row for name, part in pickles.items() for row in summaries(name, part)),
             **{name: tuple(rows) for name, rows in vars(facts).items() if name not in _APART},
             reports=facts.reports,
+            loads="",
         )
 
 

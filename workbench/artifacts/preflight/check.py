@@ -7,13 +7,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect.inspection import read_facts
+from workbench.artifacts.inspect.inspection import inspect, read_facts
 from workbench.artifacts.machine.elf import Libraries, find_undefined, read_libraries
 from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
@@ -30,6 +30,8 @@ from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     import pandas
+
+    from workbench.artifacts.inspect.artifact_report import ArtifactReport
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
@@ -96,6 +98,27 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
             for name in damaged[:1]
         ]
         return Check(check_file_path(path), there, (*rows, *check_file_requirements(opened, there)))
+
+
+def inspect_and_check(path: str | PathLike[str], *, verify: bool = False) -> ArtifactReport:
+    """Look inside a file, and say whether it can be loaded on this machine."""
+    return replace(inspect(path, verify=verify), loads=describe_loading(check(path)))
+
+
+def describe_loading(found: Check) -> str:
+    """Whether a file can be loaded on this machine, with what stands in the way."""
+    by_verdict: dict[str, list[Requirement]] = {}
+    for row in found.requirements:
+        by_verdict.setdefault(row.verdict, []).append(row)
+    if failed := by_verdict.get("fail"):
+        first, more = failed[0], len(failed) - 1
+        rest = f", and {plural(more, 'other requirement')}" if more else ""
+        needs = f"{first.name} {first.needed}, found {first.found}"
+        return f"not on this machine: it needs {needs}{rest}. wb.check(path) lists all"
+    if unknown := by_verdict.get(NOT_CHECKED):
+        return f"not checked: {unknown[0].name} ({unknown[0].needed}). wb.check(path) lists all"
+    warned = [row.advice for row in by_verdict.get("warn", ()) if row.advice]
+    return "; ".join(["on this machine", *warned[:1]])
 
 
 _SHIM = ("aoti_torch_", "torch_")

@@ -19,6 +19,8 @@ ANOTHER = "*** While handling this graph break, another graph break occurred: **
 IN_LOOP = "graph break in loop"
 OWN_CALL = "Call to `torch._dynamo.graph_break()`"
 """The kind of a break that a program asks for."""
+DATA_DECISION, DATA_NUMBER = "Decision by data", "Number from data"
+"""The kinds of a failure where a branch, or a number, depends on the values of a tensor."""
 _URL = re.compile(r"gb(\d{4})\.html")
 _IDLE_HINT = re.compile(
     r"(?:report|file|open) an issue|fullgraph=False|may result in an error when running in eager"
@@ -51,6 +53,11 @@ _OF_BACKWARD = (
     "backward() is called inside the compiled function.\n  Hint: Return the loss, and call "
     ".backward() on the compiled function's result; its backward pass is compiled too.\n  Hint: To "
     "capture the call itself, set torch._dynamo.config.trace_autograd_ops."
+)
+_OPTIMIZER = re.compile(r"`Optimizer\.\w+`|torch/optim/|\bzero_grad\b")
+_OF_OPTIMIZER = (
+    "The optimizer is called inside the compiled function.\n  Hint: Compile the function that "
+    "returns the loss. Call zero_grad(), backward() and step() outside."
 )
 _STACK = "\nUser stack trace:"
 _RAISED = re.compile(
@@ -121,6 +128,8 @@ def parse_break_message(message: str) -> BreakMessage:
         rest = _OF_LOCK
     elif _BACKWARD in rest:
         rest = _OF_BACKWARD
+    elif _OPTIMIZER.search(rest.partition("\n  Developer debug context: ")[0]):
+        rest = _OF_OPTIMIZER
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
@@ -142,7 +151,7 @@ def parse_break_message(message: str) -> BreakMessage:
 def parse_data_break(condition: str, is_number: bool) -> BreakMessage:
     """The parts for a condition on data, as torch writes it, or for a number that it computes."""
     (reason, cure), verb = (NUMBER, "asked for") if is_number else (BRANCH, "cannot tell whether")
-    kind = "Number from data" if is_number else "Decision by data"
+    kind = DATA_NUMBER if is_number else DATA_DECISION
     return BreakMessage(kind, f"{kind}: torch {verb} {condition}", f"{reason}.", [cure], None)
 
 

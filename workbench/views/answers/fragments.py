@@ -12,7 +12,7 @@ from markupsafe import Markup
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
-from workbench.number_text import ABSENT, number_text
+from workbench.number_text import ABSENT, join_words, number_text
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.requirement_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
@@ -79,6 +79,8 @@ _TITLES = {
 }
 _OPEN = ("models", "variants", "inputs", "outputs", "needs", "outside")
 _SIZES = ("size", "bytes", "B")
+_RELEASES = ("python", "torch", "gpu")
+_NAMED = 3
 _WIDE = 40
 _NUMBERS = ("constants", "exports", "imports", "registers")
 
@@ -144,7 +146,8 @@ def _build_inspected(report: ArtifactReport) -> Document:
     """
     digest = report.digest or "digest not computed: wb.inspect(path, verify=True)"
     facts = (TITLES[report.kind], number_text(report.size, "bytes"), report.signature)
-    blocks: list[Block] = [Sentence(digest, "code")]
+    told = _tell_file(report)
+    blocks: list[Block] = [Sentence(told)] if told else []
     blocks += [Sentence(words, "warning") for words in _warnings(report)]
     blocks += [Sentence(words, "muted") for words in report.notes]
     blocks += [_table(report, name) for name in _TITLES if getattr(report, name)]
@@ -159,8 +162,23 @@ def _build_inspected(report: ArtifactReport) -> Document:
             for text in report.texts
         ]
         blocks.append(Section("sources", "Sources", str(len(codes)), codes))
+    blocks.append(Sentence(digest, "code"))
     name = os.path.basename(report.path)
     return Document(name, blocks, "\N{EM SPACE}".join(facts), summary_bytes=_BYTES, levels=_LEVELS)
+
+
+def _tell_file(report: ArtifactReport) -> str:
+    """What it holds, what it needs, and whether it loads here."""
+    names = [row.name for row in report.models]
+    held = f"Holds {_list(names)}. " if names else ""
+    first = [f"{row.name} {row.needed}" for row in report.needs if row.name in _RELEASES]
+    needs = f"Needs {join_words(first)}. " if first else ""
+    return f"{held}{needs}{f'Loads: {report.loads}.' if report.loads else ''}".strip()
+
+
+def _list(names: Sequence[str]) -> str:
+    shown, more = list(names[:_NAMED]), len(names) - _NAMED
+    return join_words([*shown, f"{more} more"] if more > 0 else shown)
 
 
 def _warnings(report: ArtifactReport) -> Iterator[str]:

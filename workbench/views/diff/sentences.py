@@ -34,6 +34,8 @@ from workbench.number_text import (
 )
 from workbench.report import Report
 from workbench.report.graph_stages import name_input
+from workbench.views.diff.verdict import tell_verdict
+from workbench.views.words.guard_phrases import describe_checks
 from workbench.views.words.record_words import name_stage, short
 
 TITLES: Mapping[str, str] = {
@@ -178,7 +180,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(diff: Diff) -> tuple[Sentence, ...]:
-    """Every sentence; the first are about what was asked and what became of it."""
+    """Every sentence: the verdict, then what was asked and what became of it."""
     parts = (
         _outcome,
         _asked,
@@ -195,10 +197,7 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
     )
     drafts = (sentence for part in parts for sentence in part(diff))
     shortened = tuple(s._replace(text=s.text[:-1]) if s.text.endswith("….") else s for s in drafts)
-    if diff.is_same:
-        same = Sentence("Only measured times differ.", "outcome")
-        return (same, *shortened)
-    return shortened
+    return (Sentence(tell_verdict(diff), "outcome"), *shortened)
 
 
 def _of(diff: Diff, part: str) -> list[Change]:
@@ -427,7 +426,12 @@ def _guards(diff: Diff) -> Iterator[Sentence]:
         ),
     )
     only = {"added": shown.b, "removed": shown.a}.get(shown.change)
-    what = f"{shown.item} {_short(difference_text(shown) if only is None else str(only))}"
+    what = f"{shown.item} {_short(difference_text(shown))}"
+    if only is not None:
+        what = _short(describe_checks(str(only).split("; ")) or f"{shown.item} {only}")
+    elif shown.change == "changed":
+        sides = [describe_checks(str(side or "").split("; ")) for side in (shown.a, shown.b)]
+        what = _short(" → ".join(side or ABSENT for side in sides))
     yield Sentence(f"Guards: {joined(words, 9)}, for example {what}.", "guards")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
 
+from workbench.analysis.breaks.cures import advise, find_cause
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
 from workbench.analysis.collectives.streams import find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
@@ -17,6 +18,7 @@ from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.compiler.sources.dynamo_messages import DATA_DECISION, DATA_NUMBER
 from workbench.errors import UsageError
 from workbench.number_text import (
     format_bytes,
@@ -25,7 +27,7 @@ from workbench.number_text import (
     format_us,
     plural,
 )
-from workbench.report import Report
+from workbench.report import Break, Report
 from workbench.report.collectives.collective_rows import has_fake_collectives, is_unplaced
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
@@ -45,6 +47,8 @@ _INSIDE: Mapping[CostKind, str] = {  # what a part is a part of where it is not 
     "memory": "the peak",
 }
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+_REFUSED = re.compile(r"torch cannot compile .+?\. During tracing, (?P<what>.+)")
+_UNDECIDED = "data-dependent expression"
 LIMIT = 24
 """Letters of an answer in a tab: five tabs fit in 900 pixels."""
 _WORST = 0.01  # of the whole: smaller savings are not worth a headline
@@ -157,10 +161,64 @@ def _own_kernel(report: Report) -> Iterator[Piece]:
 
 
 def _failure(report: Report) -> Iterator[Piece]:
+    """Where the user's code failed, why, and what to do; then what torch calls it."""
     outcome = report.outcome
     yield figure(f"{outcome.verb.capitalize()}{outcome.place}")
-    first = next(iter((outcome.error or "").strip().splitlines()), "")
-    yield plain(f": {first.rstrip('.')}." if first else ".")
+    first = next(iter((outcome.error or "").strip().splitlines()), "").rstrip(".")
+    is_capture = not outcome.is_cancelled and outcome.step in (None, "compile", "capture")
+    ended = [row for row in report.breaks if _has_ended(row, first)] if is_capture else []
+    if ended:
+        item = ended[-1]
+        yield from _where(report, item.file, item.line, item.text)
+        yield plain(f": {find_cause(item)}. ")
+        yield from _to_do(advise(item, report).words)
+        yield plain(f"Torch's words: {_without_stop(item.kind if item.gb_id else first)}.")
+    elif is_capture and outcome.line:
+        id = _find_line(report, outcome.file, outcome.line)
+        yield from _where(report, outcome.file, outcome.line, read_line(report, id or ""))
+        refused = _REFUSED.fullmatch(first)
+        yield plain(f": {refused['what'] if refused else first}. ")
+        yield plain("If the call fails in eager too, fix that first.")
+    elif is_capture and _UNDECIDED in first:
+        yield plain(": a decision depends on the values of a tensor. ")
+        yield from _to_do("compute both sides and choose with torch.where")
+        yield plain(f"Torch's words: {first}.")
+    else:
+        yield plain(f": {first}." if first else ".")
+
+
+def _has_ended(row: Break, error: str) -> bool:
+    """Whether a compilation failed at a break, by what torch raised."""
+    is_data = row.kind in (DATA_DECISION, DATA_NUMBER) and _UNDECIDED in error
+    return is_data or error.startswith(row.kind)
+
+
+def _where(report: Report, file: str, line: int, text: str) -> Iterator[Piece]:
+    """` at line 6, if y.sum() > 0`, which leads to the line."""
+    yield plain(" at ")
+    yield plain(f"line {line}", _find_line(report, file, line))
+    if text.strip():
+        yield plain(", ")
+        yield code(text.strip())
+
+
+def _find_line(report: Report, file: str, line: int) -> str | None:
+    for source in report.sources:
+        count = (find_text(report.texts, source.text) or "").count("\n") + 1
+        if source.file == file and source.first_line <= line < source.first_line + count:
+            return f"L:{source.id}:{line}"
+    return None
+
+
+def _to_do(words: str) -> Iterator[Piece]:
+    """Advice as a sentence, its code as code."""
+    for at, part in enumerate(f"{words[:1].upper()}{words[1:].rstrip('.')}. ".split("`")):
+        if part:
+            yield code(part) if at % 2 else plain(part)
+
+
+def _without_stop(text: str) -> str:
+    return text.rstrip(". ")
 
 
 def _recompiled(report: Report) -> Iterator[Piece]:

@@ -19,6 +19,7 @@ from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missi
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row
+from workbench.views.words.guard_phrases import describe_checks
 
 _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
@@ -127,8 +128,8 @@ def path(source: str) -> list[str]:
 
 
 def _guard_text(guard: Guard, tensor: wire.Input | None) -> str:
-    """What a guard compares, without torch's own marks."""
-    text = " and ".join(part for part in guard.code if "_dynamo_" not in part)
+    """What a guard compares in words, without torch's own marks."""
+    text = describe_checks(guard.code)
     if text or tensor is None or guard.kind != "TENSOR_MATCH":
         return text
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"

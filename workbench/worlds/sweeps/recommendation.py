@@ -114,7 +114,7 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield f"No configuration is significantly faster than eager{where}."
         yield f"{name} has the shortest median: {against}."
     if choice.runner_up is not None and pair is not None:
-        yield f"The runner-up {second}, compared with it: {pair.words}."
+        yield f"The runner-up {second}, compared with it: {_compare(pair)}."
         if winner.is_compared and not choice.runner_up.is_compared:
             yield f"{second} was not fully compared with eager, so it was not chosen."
 
@@ -199,11 +199,12 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
             return f"Whether {_AXIS} makes a difference was not measured."
         if effect.ratio - 1 < LEAST_DIFFERENCE:
             return f"{_AXIS} made no difference{' to the model' if is_model else ''}."
-        what = "the first call, measured once" if objective == "first_call" else "the peak memory"
-        if objective in TIMED:
-            what = "the modelled time"
-        ratio = number_text(effect.ratio, "ratio")
-        return f"With {effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
+        instead = f"With {effect.worst} instead of {effect.best} as {_AXIS}"
+        if objective == "memory":
+            return f"{instead}: {number_text(effect.ratio, 'ratio')} the peak memory."
+        where = "the first call is" if objective == "first_call" else "a call is"
+        how = "measured once" if objective == "first_call" else "modelled"
+        return f"{instead}, {where} {_factor(1 / effect.ratio)} as fast ({how})."
     match effect.verdict:
         case "identical":
             return f"{_AXIS} made no difference: the generated code is identical."
@@ -215,8 +216,16 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
             return f"{_AXIS} mattered, but not always in the same direction."
     return (
         f"{_AXIS} mattered: in the clearest case, {effect.worst} instead of {effect.best} is "
-        f"{pair.words}."
+        f"{_compare(pair)}."
     )
+
+
+def _compare(pair: Comparison) -> str:
+    """How fast the one is as a multiple of the other, as against eager: below 1 is slower."""
+    if pair.verdict not in ("faster", "slower"):
+        return pair.words
+    ratio = pair.ratio
+    return f"{_factor(1 / ratio.median, 1 / ratio.high, 1 / ratio.low)} as fast"
 
 
 def _against_original(winner: Setting, sizes: tuple[str, ...]) -> str:
@@ -243,9 +252,7 @@ def describe_speedup(pairs: PairedTimes) -> str:
     if not len(pairs):
         return "not timed"
     ratio = pairs.ratio
-    if pairs.verdict == "slower":
-        return f"{_factor(ratio.median, ratio.low, ratio.high)} the time of eager"
-    if pairs.verdict == "faster":
+    if pairs.verdict in ("faster", "slower"):  # one direction: less than 1 is slower
         factor = _factor(1 / ratio.median, 1 / ratio.high, 1 / ratio.low)
         return f"{factor}{_AS_FAST}"
     ends = f"{_factor(1 / ratio.high)} to {_factor(1 / ratio.low)}"
