@@ -71,15 +71,19 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     model = launches(timed, _COST)
     call = read_measured_call(facts.report)
     measured_us = call.call_us if call is not None and call.quiet else 0.0
-    whole_us = max(model.plain_us, measured_us)
-    if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
+    plain_us, graph_us = model.plain_us, model.graph_us
+    if forecast is not None:
+        # beside exposed collectives launches cost nothing, with or without a graph
+        plain_us, graph_us = forecast.call_us, forecast.graph_us
+    whole_us = max(plain_us, measured_us)
+    if len(model.rows) < _SMALLEST or whole_us - graph_us < 0.1 * whole_us:
         return
     times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
     source = (
         "modelled launch overhead, which is several times higher on some hosts; a profile "
         f"measures yours{times}"
     )
-    if measured_us > model.plain_us:
+    if measured_us > plain_us:
         source = "measured: at most the time of the call minus the modelled GPU time"
     yield Opportunity(
         id="",
@@ -91,7 +95,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),
         saved_us_low=0.0,
-        saved_us_high=whole_us - model.graph_us,
+        saved_us_high=whole_us - graph_us,
         settings=(("mode", "reduce-overhead"),),
     )
 
