@@ -110,11 +110,11 @@ def test_float32_products_without_matrix_units_could_use_tf32() -> None:
 
 
 def test_tf32_saves_no_time_of_reading_weights() -> None:
-    """67 MB take 20 µs at 3.35 TB/s, however fast the matrix units are."""
+    """What L2 cannot hold of 67 MB takes 9 µs, however fast the matrix units are."""
     shapes, name = ((4096, 4096), (4096, 16)), "ampere_sgemm_128x64_nn"
     product = run("m", name, "aten::mm", *shapes, dtype="float", time_us=30.0)
     change = found_in(make_profile(kernels=[product]))["precision"]
-    assert change.most_us == pytest.approx(30 - 67.6e6 / 3.35e6, abs=1)
+    assert change.most_us == pytest.approx(30 - 9, abs=0.1)
 
 
 def test_attention_by_hand_is_found_around_its_softmax() -> None:
