@@ -152,7 +152,7 @@ def _find_exposed(facts: Facts) -> _Exposed | None:
 def _find_merged(facts: Facts, rows: Sequence[Collective]) -> float:
     """µs that one collective of all bytes takes less than these, by NCCL's model."""
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
-    first, names = rows[0], (facts.report.request.target, facts.gpu)
+    first, names = rows[0], (facts.report.request.target, facts.gpu or "")
     gpu = next((gpus[name] for name in names if name in gpus), None)
     links = None if gpu is None else find_links(gpu, facts.report.extra.get(CLUSTER, {}))
     apart_us = sum(row.est_us or 0.0 for row in rows)

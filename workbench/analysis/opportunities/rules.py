@@ -16,6 +16,7 @@ from workbench.analysis.opportunities.dtype_rules import (
     find_half_precision,
     find_tf32,
 )
+from workbench.analysis.opportunities.gradient_rules import find_unneeded_gradients
 from workbench.analysis.opportunities.growing_tensors import find_growing_tensors
 from workbench.analysis.opportunities.launch_rules import (
     cuda_graphs,
@@ -48,6 +49,7 @@ Rule = Callable[[Facts], Iterator[Opportunity]]
 RULES: tuple[Rule, ...] = (
     graph_breaks,
     find_recompilations,
+    find_unneeded_gradients,
     find_copied_matrices,
     find_channels_last,
     find_padded_matrices,
