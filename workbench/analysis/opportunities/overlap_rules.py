@@ -51,7 +51,13 @@ class _Exposed:
 def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
     """Exposed collectives, where torch's overlap scheduling is off."""
     exposed = _find_exposed(facts)
-    if exposed is None or not exposed.is_worth(exposed.hideable_us):
+    if exposed is None:
+        return
+    if not exposed.is_worth(exposed.hideable_us):
+        facts.leave_out(
+            f"{_tell_us(exposed.us)} of collectives are exposed, of which independent work can "
+            f"hide {_tell_us(exposed.hideable_us)}"
+        )
         return
     settings = ((_OVERLAP, True), (_MERGE_FIRST, False))
     is_merged_first = facts.report.environment.torch_release >= _MERGED_FIRST_SINCE
