@@ -16,6 +16,7 @@ from workbench.handles.opportunities.opportunities import Opportunities
 Inputs = tuple[Any, ...]
 GPU = {"target": "h100", "grad": False}
 HOST = {"grad": False}
+GRAD = {"grad": True}
 ROWS = {"x": {0: torch.export.Dim("rows", min=2)}}
 
 
@@ -224,6 +225,14 @@ CASES = (
     Case("tensor that grows, H100", "tensor-that-grows", grown, random((4, 4, 64), (64, 64)), GPU),
     Case("float64", "float64-creeps-in", scaled, random((256, 512))),
     Case("float64, H100", "float64-creeps-in", scaled, random((256, 512)), GPU),
+    Case(
+        "gradients in eval()",
+        "unneeded-gradients",
+        Copying().eval(),
+        random((32, 96)),
+        GRAD,
+        measure="kernels",
+    ),
     Case("bfloat16, H100", "half-precision", activated, random((1024, 512), (512, 2048)), GPU),
     Case(
         "bfloat16 time, H100",

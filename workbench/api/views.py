@@ -296,7 +296,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    No changes found for f on host: none of the 23 rules applies.
+    No changes found for f on host: none of the 24 rules applies.
     """
     from workbench.artifacts.records.report_in import report_of
     from workbench.handles.opportunities.opportunities import Opportunities

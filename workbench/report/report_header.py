@@ -38,6 +38,10 @@ class Environment:
 _CONDITIONS = 4  # on sizes, spelled out in one line
 
 
+REQUIRES_GRAD = ", requires grad"
+"""How the text of an input ends that asks for its gradient."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What was asked for; `options` are the compiler options that differ from their default.

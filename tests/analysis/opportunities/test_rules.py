@@ -32,6 +32,7 @@ from opportunity_cases import (
 
 import workbench as wb
 from tests.older_releases import since
+from workbench.analysis.gpu_model.launches import LaunchCosts
 from workbench.analysis.opportunities.opportunity import SURE, read_cost
 from workbench.analysis.opportunities.rules import RULES, opportunities
 from workbench.report import Kernel, Report, Table
@@ -40,6 +41,8 @@ from workbench.report.rows import Recompile
 
 OLD = MeasuredCall(1000.0, 0.0, None, 50)
 """As an earlier version kept it: without the least times."""
+COPY_US = LaunchCosts().library_us + LaunchCosts().shortest_us
+"""One launch copies the inputs of a CUDA graph."""
 TRACES = Path(__file__).parents[2] / "records" / "traces"
 QUICK = ("copy before a product", "topk of one", "attention", "bfloat16, H100")
 SOME = [
@@ -223,13 +226,37 @@ def test_what_cuda_graphs_are_advised_for_can_be_recorded(many_updates: Report) 
     assert "cuda-graphs" not in rules_of(opportunities(recorded))
 
 
+def small_model(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ w) @ v
+
+
+SMALL = (torch.randn(8, 64), torch.randn(64, 128), torch.randn(128, 64))
+
+
+@pytest.mark.parametrize("sizes", [None, {**ROWS, "w": {}, "v": {}}])
+def test_three_kernels_bound_by_launches_are_recorded_whatever_the_sizes(sizes: Any) -> None:
+    """As seen: "none of 23 rules applies" where launches take twenty times the work."""
+    small = wb.aot_compile(small_model, SMALL, **GPU, dynamic_shapes=sizes).report
+    (found,) = [each for each in opportunities(small) if each.rule == "cuda-graphs"]
+    assert "A larger batch can fill the GPU: launches take 22.8 µs" in found.text
+    assert ("one for each set of sizes" in found.text) == (sizes is not None)
+
+
+def test_what_is_too_small_to_propose_is_said() -> None:
+    one = wb.aot_compile(torch.relu, (torch.randn(1024),), **GPU)
+    assert rules_of(wb.opportunities(one)) == []
+    said = str(wb.opportunities(one))
+    assert "Too small: a CUDA graph would save nothing, as it copies the inputs first" in said
+    assert "rules applies" not in said
+
+
 def test_a_slow_host_gains_what_its_measured_call_leaves_to_the_gpu(many_updates: Report) -> None:
     """An H100's host took 16 to 22 µs a launch, three times what the model takes it for."""
     advised = next(each for each in opportunities(many_updates) if each.rule == "cuda-graphs")
     assert "several times higher" in advised.source
     profiled = add_measured_call(many_updates, OLD)  # of 1 ms
     then = next(each for each in opportunities(profiled) if each.rule == "cuda-graphs")
-    graph_us = wb.forecast(many_updates).graph_us
+    graph_us = wb.forecast(many_updates).graph_us + COPY_US
     assert "Kernels modelled, ± " in advised.source
     assert (then.saved_us_low, then.saved_us_high) == (0.0, pytest.approx(1000 - graph_us))
     assert then.source.startswith("measured: at most the time of the call")

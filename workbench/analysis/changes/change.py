@@ -83,6 +83,7 @@ _SET = "torch._dynamo.config.{} = {!r}"
 _ADD = "import {}\ntorch._dynamo.config.{} |= {{{}}}"
 _WRITTEN: Mapping[str, Callable[[Any], str]] = {
     "mode": lambda value: f"mode={value!r}",
+    "grad": lambda value: f"grad={value!r}",
     "dynamic": lambda value: f"dynamic={value!r}",
     "dynamic_shapes": lambda _: "dynamic_shapes=None",
     "unfused": lambda value: f"compiled.with_fusion(unfused=[{value!r}])",

@@ -10,11 +10,14 @@ from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches, tell_kernels
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
+from workbench.number_text import number_text
 from workbench.report import Buffer, Kernel
 from workbench.report.profile_record import read_measured_call
 
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
 _SMALLEST = 4  # groups of independent kernels below that are left alone
+_LEAST_SHARE = 0.1  # of a call: a CUDA graph that saves less is not proposed
+_LAUNCH_BOUND = 2  # times the kernels that the launches take where more samples cost nothing
 _COST = LaunchCosts()
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _TUNED = ("max_autotune", "max_autotune_gemm")
@@ -62,7 +65,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     """Kernels so short that the GPU waits for their launches."""
     request = facts.report.request
     has_graphs = len(facts.report.cuda_graphs) or request.mode == "reduce-overhead"
-    if facts.gpu is None or has_graphs or request.dynamic_shapes is not None or not facts.kernels:
+    if facts.gpu is None or has_graphs or not facts.kernels:
         return
     if any(kernel.language == "cpp" for kernel in facts.kernels):
         return
@@ -71,29 +74,61 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     model = launches(timed, _COST)
     call = read_measured_call(facts.report)
     measured_us = call.call_us if call is not None and call.quiet else 0.0
-    whole_us = max(model.plain_us, measured_us)
-    if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
+    plain_us, graph_us = model.plain_us, model.graph_us
+    if forecast is not None:
+        # beside exposed collectives launches cost nothing, with or without a graph
+        plain_us, graph_us = forecast.call_us, forecast.graph_us
+    if request.inputs:  # one launch copies them before the replay
+        graph_us += _COST.library_us + _COST.shortest_us
+    whole_us = max(plain_us, measured_us)
+    if whole_us - graph_us < _LEAST_SHARE * whole_us:
+        facts.leave_out(_tell_left_out(whole_us, graph_us))
+        if larger := _tell_larger_batch(model):
+            facts.leave_out(larger.strip().rstrip("."))
         return
     times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
     source = (
         "modelled launch overhead, which is several times higher on some hosts; a profile "
         f"measures yours{times}"
     )
-    if measured_us > model.plain_us:
+    if measured_us > plain_us:
         source = "measured: at most the time of the call minus the modelled GPU time"
+    sizes = "" if request.dynamic_shapes is None else " Torch records one for each set of sizes."
     yield Opportunity(
         id="",
         rule="cuda-graphs",
         kind="mode",
         text=f"Use CUDA graphs: the GPU waits for {_tell_launches(model)}. A graph launches all "
-        "of its kernels at once, after copying the inputs.",
+        f"of its kernels at once, after copying the inputs.{sizes}{_tell_larger_batch(model)}",
         sure="measured elsewhere",
         source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),
         saved_us_low=0.0,
-        saved_us_high=whole_us - model.graph_us,
+        saved_us_high=whole_us - graph_us,
         settings=(("mode", "reduce-overhead"),),
     )
+
+
+def _tell_left_out(whole_us: float, graph_us: float) -> str:
+    """What a CUDA graph would save of a call, where that is too little to propose it."""
+    share = number_text(_LEAST_SHARE, "percent")
+    if graph_us >= whole_us:
+        return "a CUDA graph would save nothing, as it copies the inputs first"
+    saved = number_text((whole_us - graph_us) / whole_us, "percent")
+    return f"a CUDA graph would save at most {saved} of the call (proposed from {share})"
+
+
+def _tell_larger_batch(model: Launches) -> str:
+    """That launches would hide the kernels of more samples, where they take much longer."""
+    kernels_us = sum(row.device_us for row in model.rows)
+    if model.host_us < _LAUNCH_BOUND * kernels_us:
+        return ""
+    times = (_say(us) for us in (model.host_us, kernels_us))
+    return " A larger batch can fill the GPU: launches take {}, kernels {}.".format(*times)
+
+
+def _say(us: float) -> str:
+    return number_text(us / 1e6, "seconds")
 
 
 def _tell_launches(model: Launches) -> str:
@@ -123,8 +158,11 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
     saved = sum(2 * (buffer.bytes or 0) for _, buffer, _ in pairs)
     kernels = {k.id: k for product, _, reader in pairs for k in (product, reader)}
     time = facts.microseconds(saved, kernels.values())
-    if time is None or time < _COST.shortest_us:
-        return  # less than any kernel takes: not worth tuning for
+    if time is None:
+        return
+    if time < _COST.shortest_us:  # less than any kernel takes: not worth tuning for
+        facts.leave_out(f"max-autotune would save at most {_say(time)} of matmul epilogues")
+        return
     yield Opportunity(
         id="",
         rule="product-epilogue",

@@ -28,7 +28,12 @@ class Facts:
             makers = [self._owner[node] for node in buffer.written_by if node in self._owner]
             if buffer.shape is None and makers:
                 self._owner.update((n, makers[0]) for n in buffer.read_by if n not in self._owner)
+        self.left_out: list[str] = []
         self._texts = {source.id: report.texts.get(source.text or "") for source in report.sources}
+
+    def leave_out(self, text: str) -> None:
+        """Say what a rule found but does not propose, because it saves too little."""
+        self.left_out.append(text)
 
     @cached_property
     def nodes(self) -> Mapping[str, NodeFacts]:

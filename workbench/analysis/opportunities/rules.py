@@ -16,6 +16,7 @@ from workbench.analysis.opportunities.dtype_rules import (
     find_half_precision,
     find_tf32,
 )
+from workbench.analysis.opportunities.gradient_rules import find_unneeded_gradients
 from workbench.analysis.opportunities.growing_tensors import find_growing_tensors
 from workbench.analysis.opportunities.launch_rules import (
     cuda_graphs,
@@ -48,6 +49,7 @@ Rule = Callable[[Facts], Iterator[Opportunity]]
 RULES: tuple[Rule, ...] = (
     graph_breaks,
     find_recompilations,
+    find_unneeded_gradients,
     find_copied_matrices,
     find_channels_last,
     find_padded_matrices,
@@ -79,11 +81,17 @@ kernel first runs, and a report without such times cannot show whether one is fa
 
 def opportunities(report: Report) -> list[Opportunity]:
     """All opportunities, the biggest saving first, those with an unknown saving last."""
-    return list(report.once(_ranked))
+    return list(report.once(_rank)[0])
 
 
-def _ranked(report: Report) -> tuple[Opportunity, ...]:
+def list_left_out(report: Report) -> list[str]:
+    """What rules found and do not propose, because it would save too little."""
+    return list(report.once(_rank)[1])
+
+
+def _rank(report: Report) -> tuple[tuple[Opportunity, ...], tuple[str, ...]]:
     facts = Facts(report)
     opportunities = [opportunity for rule in RULES for opportunity in rule(facts)]
     ranked = sorted(opportunities, key=lambda opportunity: opportunity.rank)
-    return tuple(replace(opportunity, id=f"o{number}") for number, opportunity in enumerate(ranked))
+    found = (replace(opportunity, id=f"o{number}") for number, opportunity in enumerate(ranked))
+    return tuple(found), tuple(facts.left_out)

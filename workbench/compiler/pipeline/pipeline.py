@@ -73,6 +73,7 @@ from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
 from workbench.report.collectives.collective_rows import BLOCKS
 from workbench.report.collectives.shard_groups import SHARDS
+from workbench.report.report_header import REQUIRES_GRAD
 from workbench.tasks.progress_events import ProgressCallback, ProgressRaised
 
 _FIXED = 6  # sizes that the code fixed, each in a note
@@ -268,7 +269,11 @@ def _fixed_notes(recorder: Recorder) -> tuple[str, ...]:
 
 def _inputs(contract: Contract, receiver: str | None) -> tuple[str, ...]:
     leaves = [leaf for leaf in contract.leaves or () if leaf.path.root != receiver]
-    return tuple(f"{leaf.path}: {leaf.text}" for leaf in leaves if leaf.kind == "tensor")
+    return tuple(
+        f"{leaf.path}: {leaf.text}{REQUIRES_GRAD * leaf.requires_grad}"
+        for leaf in leaves
+        if leaf.kind == "tensor"
+    )
 
 
 def _backend(run: _Run) -> Any:

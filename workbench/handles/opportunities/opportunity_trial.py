@@ -171,6 +171,8 @@ def _make_change(call: CompileRequest, change: Opportunity, report: Report) -> C
         match name:
             case "mode":
                 options = replace(options, mode=value)
+            case "grad":
+                options = replace(options, grad=value)
             case "dynamic_shapes":
                 options = replace(options, dynamic_shapes=value, dynamic=None)
             case "float32_matmul_precision":

@@ -11,7 +11,7 @@ from workbench.analysis.changes.tried_change import Verdict
 from workbench.analysis.collectives.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure
-from workbench.analysis.opportunities.rules import RULES
+from workbench.analysis.opportunities.rules import RULES, list_left_out
 from workbench.number_text import format_bytes, format_ms, number_text, plural
 from workbench.report import Report
 from workbench.report.paired import PairedTimes
@@ -59,6 +59,9 @@ def nothing(where: str, report: Report) -> str:
         return f"No rule was applied to {where}: the log has no whole call."
     if report.request.kind == OWN_KERNEL:
         return f"No rule was applied to {where}: the rules need a whole program."
+    small = list_left_out(report)
+    if small:
+        return f"No changes proposed for {where}. Too small: {'; '.join(small)}."
     return f"No changes found for {where}: none of the {len(RULES)} rules applies."
 
 

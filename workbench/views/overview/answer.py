@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from workbench.analysis.breaks.cures import advise, find_cause
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
-from workbench.analysis.collectives.streams import find_streams
+from workbench.analysis.collectives.streams import Streams, find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
 from workbench.analysis.forecast.forecast import Forecast, find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
@@ -272,19 +272,27 @@ def _breaks(report: Report) -> Iterator[Piece]:
 
 def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
     """What no figure here holds: the network, unless a call with it was measured."""
-    count = len(report.collectives)
-    if not count or (is_measured and not has_fake_collectives(report)):
+    if not _excludes_collectives(report, is_measured=is_measured):
         return
-    if not is_measured and _has_waits(report):
-        return
-    has_hooks = any(map(is_unplaced, report.collectives))
-    streams = None if has_hooks else find_streams(report)
-    yield plain(f"Excludes {plural(count, 'collective')}")
+    streams = _find_placed_streams(report)
+    yield plain(f"Excludes {plural(len(report.collectives), 'collective')}")
     if streams is not None:
-        yield plain(" (")
-        yield figure(format_us(streams.exposed_us))
-        yield plain(" exposed, modelled)" if is_measured else " exposed)")
+        yield plain("; with them ")
+        yield figure(format_us(streams.whole_us))
+        yield plain(f", {format_us(streams.exposed_us)} of it exposed (modelled)")
     yield plain(". ")
+
+
+def _excludes_collectives(report: Report, *, is_measured: bool) -> bool:
+    """Whether the figure of the call leaves the network out."""
+    if not len(report.collectives) or (is_measured and not has_fake_collectives(report)):
+        return False
+    return is_measured or not _has_waits(report)
+
+
+def _find_placed_streams(report: Report) -> Streams | None:
+    """The rank's call with its collectives; None where hooks start some at unknown places."""
+    return None if any(map(is_unplaced, report.collectives)) else find_streams(report)
 
 
 def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
@@ -412,9 +420,15 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
         forecast = find_forecast(report)
         whole = max(whole, model[1] if forecast is None else forecast.call_us)
         of = f" of {format_us(whole)} (model)" if _find_modelled(report) is None else ""
-    low = sum(_saved(change, cost)[0] for change in changes)
-    high = sum(_saved(change, cost)[1] for change in changes)
-    count = len(changes)
+    is_measured = call is not None or cost.kind == "time"
+    if cost.kind != "bytes" and _excludes_collectives(report, is_measured=is_measured):
+        streams = _find_placed_streams(report)  # changes may save their time, too
+        if streams is not None and streams.exposed_us:
+            whole = max(whole + streams.exposed_us, streams.whole_us)
+            of = f" of {format_us(whole)} with collectives (model)"
+    saved = [_saved(change, cost) for change in _drop_alternatives(changes, cost)]
+    low, high = (sum(part) for part in zip(*saved, strict=True))
+    count = len(saved)
     number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
     many = f"{number} change{'s' * (count > 1)}"
     if not whole or high < _WORST * whole:
@@ -426,6 +440,18 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     yield plain(f"{many} would save {'about' if is_sure else 'at most'} ")
     yield figure(format_percent((low + high) / 2 if is_sure else high, whole))
     yield plain(f"{of}.")
+
+
+def _drop_alternatives(changes: Sequence[Opportunity], cost: Cost) -> list[Opportunity]:
+    """Of changes that set the same option only the one that saves most: no call has both."""
+    kept: list[Opportunity] = []
+    taken = set[str]()
+    for change in sorted(changes, key=lambda each: -_saved(each, cost)[1]):
+        names = {name for name, _ in change.settings}
+        if not names & taken:
+            kept.append(change)
+        taken |= names
+    return kept
 
 
 def _saved(change: Opportunity, cost: Cost) -> tuple[float, float]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from tests.made_profile import follow, make_profile, run
@@ -8,6 +11,7 @@ from workbench.specs.catalogue import Catalogue
 from workbench.worlds.profiles.changes.changes import find_changes
 from workbench.worlds.profiles.rows.profile_rows import (
     CollectiveTime,
+    DeviceEvent,
     Gap,
     LaunchTime,
     ProfileOpportunity,
@@ -103,6 +107,14 @@ def test_float32_products_without_matrix_units_could_use_tf32() -> None:
     assert change.most_us is not None
     assert change.most_us < change.of_us
     assert change.least_us is None
+
+
+def test_tf32_saves_no_time_of_reading_weights() -> None:
+    """What L2 cannot hold of 67 MB takes 9 µs, however fast the matrix units are."""
+    shapes, name = ((4096, 4096), (4096, 16)), "ampere_sgemm_128x64_nn"
+    product = run("m", name, "aten::mm", *shapes, dtype="float", time_us=30.0)
+    change = found_in(make_profile(kernels=[product]))["precision"]
+    assert change.most_us == pytest.approx(30 - 9, abs=0.1)
 
 
 def test_attention_by_hand_is_found_around_its_softmax() -> None:
@@ -203,6 +215,62 @@ def test_a_long_gap_is_not_closed_by_a_cuda_graph() -> None:
     launches = [LaunchTime(name="cudaLaunchKernel", calls=10, kernels=10)]
     change = found_in(make_profile(kernels=[elementwise("a")], gaps=gaps, launches=launches))
     assert (change["launches"].of_us, change["launches"].gaps) == (900.0, (1,))
+
+
+def test_a_gap_before_a_kernel_that_was_launched_in_time_is_no_late_launch() -> None:
+    """As seen: 2.97 ms were promised to a CUDA graph, of which 1.23 ms waited for launches."""
+    gaps = [
+        *(Gap(start_us=10.0 * at, duration_us=3.0, cause="between kernels") for at in range(50)),
+        Gap(start_us=600.0, duration_us=40.0, cause="launch"),
+    ]
+    launches = [LaunchTime(name="cudaLaunchKernel", calls=50, kernels=50)]
+    found = found_in(make_profile(kernels=[elementwise("a")], gaps=gaps, launches=launches))
+    change = found["launches"]
+    assert (change.of_us, change.most_us, change.gaps) == (40.0, 40.0, (50,))
+    found = found_in(make_profile(kernels=[elementwise("a")], gaps=gaps[:50], launches=launches))
+    assert "launches" not in found
+
+
+def all_reduce(us: float, bus_gbs: float, **more: Any) -> RunProfile:
+    """A profile of one all-reduce of 16 MB after a kernel of 400 µs."""
+    kernel = run("n", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "", time_us=us, least_us=us)
+    row = CollectiveTime("all_reduce", 1, us, us, bytes=16 * MB, bus_gbs=bus_gbs, kernel="n")
+    collectives = [replace(row, **more)]
+    return make_profile(kernels=[elementwise("a", time_us=400.0), kernel], collectives=collectives)
+
+
+def test_slow_links_are_named() -> None:
+    """As seen: an all-reduce of 17.6 MB at 3.56 GB/s, called time to overlap alone."""
+    change = found_in(all_reduce(9_000.0, 3.56))["slow links"]
+    assert change.title == "Find out why all_reduce reaches only 3.56 GB/s"
+    assert (change.of_us, change.most_us) == (9_000.0, None)
+    assert "slow links" not in found_in(all_reduce(90.0, 300.0))
+    small = all_reduce(90.0, 0.5, bytes=4096)
+    assert "slow links" not in found_in(small)  # bound by latency on any links
+
+
+def test_slow_links_are_held_against_nccls_model_where_it_knows_them() -> None:
+    change = found_in(all_reduce(1_000.0, 60.0, model_us=100.0))["slow links"]
+    assert change.most_us == 900.0
+    assert "NCCL's model expects 100 µs" in change.why
+    assert "slow links" not in found_in(all_reduce(200.0, 300.0, model_us=100.0))
+
+
+def test_collectives_beside_each_other_are_exposed_once() -> None:
+    kernels = [run(id, "ncclDevKernel_AllReduce", "", time_us=60.0) for id in "nm"]
+    times = [
+        CollectiveTime(name="all_reduce", calls=1, time_us=60.0, exposed_us=60.0, kernel=id)
+        for id in "nm"
+    ]
+    work = elementwise("a", time_us=400.0)
+    events = [
+        DeviceEvent("a", 0.0, 400.0, 0, 7),
+        DeviceEvent("n", 400.0, 60.0, 0, 8),
+        DeviceEvent("m", 400.0, 60.0, 0, 9),
+    ]
+    made = make_profile(kernels=[work, *kernels], collectives=times, events=events)
+    header = replace(made.header, busy_us=460.0, total_us=460.0)
+    assert found_in(RunProfile(header, made.tables))["collectives"].most_us == 60.0
 
 
 def test_what_takes_next_to_nothing_is_left_out() -> None:

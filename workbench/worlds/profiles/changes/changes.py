@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from workbench.number_text import number_text, plural
 from workbench.specs import Gpu
+from workbench.worlds.profiles.changes.collective_changes import find_collective_changes
 from workbench.worlds.profiles.changes.gap_changes import find_gap_changes
 from workbench.worlds.profiles.changes.kernel_changes import find_kernel_changes
 from workbench.worlds.profiles.changes.profiled_kernels import (
@@ -43,6 +44,7 @@ def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunit
         *(find_old_attention(kernels, gpu) if gpu else []),
         *find_kernel_changes(kernels, gpu, profile.busy_us),
         *find_gap_changes(profile, is_whole=is_whole),
+        *find_collective_changes(profile),
     ]
     found = [each for each in found if each.of_us >= _WORTH * profile.total_us]
     return sorted(found, key=lambda each: (-_find_middle(each), -each.of_us))

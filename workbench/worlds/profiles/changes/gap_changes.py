@@ -1,4 +1,4 @@
-"""What to change where the device had nothing to do, or waited for other ranks."""
+"""What to change where the device had nothing to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from workbench.number_text import number_text, plural
+from workbench.number_text import plural
 from workbench.worlds.profiles.rows.profile_rows import Gap, ProfileOpportunity
 from workbench.worlds.profiles.rows.run_profile import RunProfile
 
@@ -64,7 +64,6 @@ def find_gap_changes(profile: RunProfile, *, is_whole: bool) -> Iterator[Profile
     yield from _find_synchronisations(parts, least)
     yield from _find_known(parts, least)
     yield from _find_launches(profile, parts, least)
-    yield from _find_exposed(profile)
 
 
 @dataclass(frozen=True)
@@ -128,16 +127,16 @@ def _find_known(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
 
 
 def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
-    """Short gaps that are there since the CPU launches slower than the device works."""
-    launched = parts.get("launch", ())
-    late = [part for part in launched if part.gap_us <= _SHORT]
-    own = [*late, *(part for part in parts.get("between kernels", ()) if part.gap_us <= _SHORT)]
+    """Short gaps that are there since the CPU launches slower than the device works.
+
+    A gap before a kernel that was launched in time is none of them: a graph has it, too.
+    """
+    own = [part for part in parts.get("launch", ()) if part.gap_us <= _SHORT]
     launches = profile.tables["launches"]
     is_replayed = any(each.is_graph for each in launches)
     if not own or is_replayed:
         return
     of_us = sum(part.us for part in own)
-    late_us = sum(part.us for part in late)
     places = tuple(sorted({part.place for part in own}))
     yield ProfileOpportunity(
         kind="launches",
@@ -149,58 +148,6 @@ def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[Pr
         ),
         code='torch.compile(model, mode="reduce-overhead")',
         of_us=of_us,
-        least_us=None,
-        most_us=late_us or of_us,
+        most_us=of_us,
         gaps=places,
     )
-
-
-def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
-    """Collectives that run while nothing else does, as far as other work could hide them."""
-    own = [each for each in profile.tables["collectives"] if each.exposed_us > 0]
-    if not own:
-        return
-    of_us = sum(each.exposed_us for each in own)
-    hiding_us = _sum_hiding(profile)
-    kernels = {each.id for each in profile.tables["kernels"]}
-    enough = of_us <= hiding_us
-    yield ProfileOpportunity(
-        kind="collectives",
-        title="Overlap collectives with compute",
-        why=(
-            f"{plural(len({each.name for each in own}), 'kind')} of collectives run while no other "
-            "kernel runs. Part of this time may be waiting for slower ranks, which overlap does "
-            "not fix."
-            + (
-                ""
-                if enough
-                else f" Only {number_text(hiding_us * 1e-6, 'seconds')} of other work can still be "
-                "overlapped."
-            )
-        ),
-        code="DistributedDataParallel(model, bucket_cap_mb=…), or prefetch in FSDP",
-        of_us=of_us,
-        most_us=min(of_us, hiding_us),
-        kernels=tuple(dict.fromkeys(each.kernel for each in own if each.kernel in kernels)),
-    )
-
-
-def _sum_hiding(profile: RunProfile) -> float:
-    """µs in which other work ran and no collective: what could run beside one.
-
-    Where events were left out of the record, collectives beside each other count twice.
-    """
-    own = {each.kernel for each in profile.tables["collectives"]}
-    events = profile.tables["events"]
-    if events.omitted:
-        beside = sum(each.time_us - each.exposed_us for each in profile.tables["collectives"])
-        exposed = sum(each.exposed_us for each in profile.tables["collectives"])
-        return float(max(profile.busy_us - exposed - beside, 0.0))
-    spans = sorted(
-        (each.start_us, each.start_us + each.duration_us) for each in events if each.kernel in own
-    )
-    covered, until = 0.0, float("-inf")
-    for start, end in spans:
-        covered += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return float(max(profile.busy_us - covered, 0.0))

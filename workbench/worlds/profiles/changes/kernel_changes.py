@@ -115,7 +115,12 @@ def _find_full_precision(
     bounds = [each.bound for each in full if each.bound and each.bound.compute_us]
     faster = find_peak_rate(gpu, "tf32", matrix=True)[1] or 0.0
     slower = find_peak_rate(gpu, "float32", matrix=False)[1] or 0.0
-    most = of_us * (1 - slower / faster) if bounds and faster > slower else None
+    most = None
+    if bounds and faster > slower:  # reading and writing takes as long as before
+        most = sum(
+            max(each.row.time_us - max(each.row.time_us * slower / faster, _move(each)), 0.0)
+            for each in full
+        )
     yield ProfileOpportunity(
         kind="precision",
         title=f"Use TF32 for {plural(len(full), 'float32 matmul')}",
@@ -131,6 +136,11 @@ def _find_full_precision(
         kernels=tuple(each.row.id for each in full),
         line=full[0].row.line,
     )
+
+
+def _move(kernel: ProfiledKernel) -> float:
+    """µs that all calls take at least to read and write, as far as that is known."""
+    return 0.0 if kernel.bound is None else kernel.bound.memory_us * kernel.row.calls
 
 
 def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportunity]:

@@ -383,10 +383,11 @@ class ProfileOpportunity:
     """One thing to change, with the µs of the profile that it concerns.
 
     `kind`: "fusion", "sizes", "precision", "attention", "layout", "synchronisation", "launches",
-    "data loading", "copies", "allocation", "small batch" or "collectives". `least_us`, `most_us`
-    are what it would save by a model, None where nothing is known of it. `kernels` are ids of
-    kernels, `gaps` places in the table of gaps, `line` is a line of the program. `code` is what to
-    write. `of_us` is the time that it concerns.
+    "data loading", "copies", "first launch", "Python", "another process", "allocation", "small
+    batch", "collectives" or "slow links". `least_us`, `most_us` are what it would save by a model,
+    None where nothing is known of it. `kernels` are ids of kernels, `gaps` places in the table of
+    gaps, `line` is a line of the program. `code` is what to write. `of_us` is the time that it
+    concerns.
     """
 
     kind: str = ""

@@ -96,9 +96,10 @@ def make_sentence(
     if best is not None and best.kind == "fusion":
         yield say(f". torch.compile could fuse {_us(best.of_us)} of kernels")
     elif best is not None:
-        yield say(
-            f". Suggested: {best.title[:1].lower()}{best.title[1:]} ({_us(best.of_us)} affected)"
-        )
+        saved = f"{_us(best.of_us)} affected"
+        if best.most_us is not None:
+            saved = f"saves at most {_us(best.most_us)}"
+        yield say(f". Suggested: {best.title[:1].lower()}{best.title[1:]} ({saved})")
     yield say(".")
 
 
