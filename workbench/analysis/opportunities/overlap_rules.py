@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.analysis.collectives.hidden_time import bound_hidden
 from workbench.analysis.collectives.links import (
     ERRORS,
     MOST_CHECKED_NODES,
@@ -15,13 +14,13 @@ from workbench.analysis.collectives.links import (
     estimate_collective,
     find_links,
 )
-from workbench.analysis.collectives.streams import find_streams
+from workbench.analysis.collectives.streams import bound_hidden, find_streams
 from workbench.analysis.opportunities.opportunity import Kind, Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text, plural
 from workbench.report.collectives.collective_rows import CLUSTER, HOOK, Collective
 from workbench.settings import Settings
-from workbench.specs.catalogue import Catalogue
+from workbench.specs import Catalogue
 
 _PASSES = "aten_distributed_optimizations."
 _OVERLAP = f"{_PASSES}enable_overlap_scheduling"
