@@ -38,7 +38,6 @@ from workbench.views.words.record_words import (
 
 if TYPE_CHECKING:
     import pandas
-    from anywidget import AnyWidget
     from matplotlib.figure import Figure
 
     from workbench.analysis.quantities.quantities import Quantity
@@ -232,12 +231,6 @@ def _export(report: Report, path: str) -> None:
     write(report, path)
 
 
-def _make_live(report: Report) -> AnyWidget:
-    from workbench.views.widgets.display import show
-
-    return show(report).live()
-
-
 def _list_numbers(report: Report) -> tuple[Quantity, ...]:
     from workbench.analysis.quantities.quantities import read_quantities
 
@@ -252,7 +245,7 @@ SHOWN = {
         plot=_plot,
         export=_export,
         numbers=_list_numbers,
-        live=_make_live,
+        pane="overview",
     )
 }
 """Text needs neither templates nor charts: what else shows a report is imported when it does."""

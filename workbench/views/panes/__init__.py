@@ -3,8 +3,8 @@
 Add a pane
 ----------
 1. `workbench/views/panes/<name>_pane.py`: `document(report, setting)` returns a `Content`, plain
-   data by key, which is all that is ever read from the record for it;
-   `PANE = Pane(id, title, document)`.
+   data by key, which is all that is ever read from the record for it, and its answer in a few
+   words; `PANE = Pane(id, title, document, question=ID)` joins the question that it answers.
 2. `workbench/views/panes/registry.py`: its place among the tabs.
 3. `workbench/views/wire/report_messages.py`: its keys in `Document`; the types of their rows there
    or in a file beside it. `python -m workbench.views.typescript` writes them to the front end.
@@ -19,6 +19,7 @@ pane is shown when it has a `section`, or `views/pages/report_page.py` has one f
 
 DOORS = {
     "pane": "The form of every pane, and its context.",
+    "questions": "The five questions of the view, each with its answer and its panes.",
     "registry": "The panes of the view of a report in the order of the tabs.",
 }
 """What other rooms import of this one."""

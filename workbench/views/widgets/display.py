@@ -218,6 +218,8 @@ def display_pane(record: Any, pane: PaneId) -> None:
 
 def make_pane(record: Any, pane: PaneId) -> Shown:
     """The view of the compilation that a record is of, opened in its pane."""
+    if isinstance(record, Report):
+        return show(record)
     subject = getattr(record, "asked", record.report)
     return show(subject, ViewContext(variable="compiled", pane=pane))
 

@@ -2,7 +2,7 @@
 
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
-import { ProfileButton } from "../cost/switch";
+import { CostSwitch, ProfileButton } from "../cost/switch";
 import type { Host } from "../host";
 import { TASKS } from "../progress/progress";
 import type { Store } from "../store";
@@ -13,6 +13,9 @@ import type { PaneId, SavedPage } from "../wire";
 import { MenuItem } from "./menu";
 import { keyOfExpert, questionsOf, showQuestion } from "./questions";
 import { type Findable, findablePanes, SearchBox } from "./searchbox";
+
+/** Experts' panes that show costs; the Overview has the switch above its tree. */
+const COSTED: ReadonlySet<string> = new Set(["kernels", "graphs"]);
 
 interface Props {
   store: Store;
@@ -27,6 +30,7 @@ export function Header({ store, search }: Props) {
       <h1 data-tip="">{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
+      {COSTED.has(store.pane.value) && <CostSwitch store={store} />}
       <ProfileButton store={store} />
       <span class="facts mut grow" data-tip="">
         {inputs}

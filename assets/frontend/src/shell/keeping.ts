@@ -91,13 +91,20 @@ export function useKeptScroll(view: HasPaneStates, box: RefObject<HTMLElement | 
     const waiting: Places = new Map([...places].filter(([, [top, left]]) => top > 0 || left > 0));
     // What a pane shows may come later; the reader's own move ends the waiting.
     const changes = new MutationObserver(() => settle());
+    // A list has less room when what is above it is broken into more lines: that is no mutation.
+    const sizes = new ResizeObserver(() => settle());
     const settle = () => {
       restore(element, waiting);
-      if (waiting.size === 0) changes.disconnect();
+      if (waiting.size === 0) stop();
+      else for (const list of scrollersOf(element).values()) sizes.observe(list);
+    };
+    const stop = () => {
+      changes.disconnect();
+      sizes.disconnect();
     };
     const forget = () => {
       waiting.clear();
-      changes.disconnect();
+      stop();
     };
     const note = (event: Event) => {
       for (const [key, each] of scrollersOf(element))
