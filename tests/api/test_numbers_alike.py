@@ -142,7 +142,7 @@ def test_the_times_of_launches_are_numbers_as_elsewhere() -> None:
     taken = wb.launches([np.float32(2.0), np.int64(3), 4])
     assert repr(taken) == repr(wb.launches([2.0, 3, 4]))
     for wrong in ([], [-1.0], [float("nan")], [float("inf")], [True], ["2"], [[2]]):
-        with pytest.raises(wb.UsageError, match=r"^x (is|has) .*: expected kernel times"):
+        with pytest.raises(wb.UsageError, match=r"^x (is|has) .*: expected one or more kernel"):
             wb.launches(wrong)
 
 

@@ -301,7 +301,7 @@ def cache_of_autocast() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace sees individual operators"),
+        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace records individual operators"),
         (lambda h: torch.jit.trace_module(h, {"forward": (X,)}), "torch.jit.trace records"),
         (lambda h: torch.jit.trace(h, (X,)), "torch.jit.trace records"),
         (lambda h: torch.onnx.export(h, (X,), io.BytesIO(), dynamo=False), "torch.jit.trace rec"),

@@ -55,11 +55,11 @@ MADE: dict[str, Any] = {
 def test_html_has_every_figure_of_the_text(kind: str) -> None:
     record = MADE[kind]()
     assert type(record).__name__ == kind
-    said = set(re.findall(r"\d[\d.]*", VIEWS.text(record)))
+    said = set(re.findall(r"\d+(?:\.\d+)?", VIEWS.text(record)))
     assert said
     for html in (VIEWS.fragment(record) or "", VIEWS.page(record)):
         shown = unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))
-        assert said <= set(re.findall(r"\d[\d.]*", shown))
+        assert said <= set(re.findall(r"\d+(?:\.\d+)?", shown))
 
 
 def test_the_rows_of_a_layout_that_are_not_shown_are_counted() -> None:

@@ -62,7 +62,7 @@ def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: w
     other = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, unknown)})
     told = wb.forecast(other)
     assert {row.source for row in told.rows if row.name.startswith("extern")} == {"bound"}
-    assert "counted at the roofline bound, which is too low" in told.notes[0]
+    assert "counted with their roofline time, which is too low" in told.notes[0]
     assert (told.most_us, told.error) == (None, None), "nobody measured how far off those are"
     assert "error not measured" in told.sentence
     assert told.least_us <= told.call_us
@@ -195,7 +195,7 @@ def test_a_call_waits_for_its_collectives_in_its_time_and_interval(report: wb.Re
     assert sent.least_us < sent.call_us
     assert sent.most_us is not None
     assert sent.most_us > sent.call_us
-    assert "exposed communication 80.0 µs" in sent.sentence
+    assert "Exposed communication adds 80.0 µs" in sent.sentence
     assert (sent.waits.us, sent.waits.most_us) == (80.0, 80.0 + 0.15 * 90.0 + 10.0)
 
 

@@ -104,7 +104,7 @@ def test_nothing_fits_where_the_weights_do_not() -> None:
     found = fit(32, 10, 100, capacity=20_000)
     assert not found.fits
     assert found.largest_batch() == 0
-    assert "Model with 32 layers does not fit into that: a training step" in found.sentence
+    assert "Model with 32 layers does not fit into that. A training step" in found.sentence
 
 
 def test_a_call_of_more_layers_is_on_the_line_of_modelled_times() -> None:

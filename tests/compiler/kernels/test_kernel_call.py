@@ -56,7 +56,7 @@ REFUSED = {
     "add: x is complex64, a dtype that Triton lacks": lambda: call(
         args=(X + 0j, *ARGS[1:]), BLOCK=8
     ),
-    "add: y holds float8_e8m0fnu, .*, such as .view.torch.uint8": lambda: call(
+    "add: y is float8_e8m0fnu, .* such as .view.torch.uint8": lambda: call(
         args=(X, X.to(torch.float8_e8m0fnu), *ARGS[2:]), BLOCK=8
     ),
     "add: BLOCK is a tensor, but tl.constexpr needs a number": lambda: call(BLOCK=torch.tensor(8)),

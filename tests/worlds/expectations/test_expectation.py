@@ -76,7 +76,7 @@ def test_what_a_record_cannot_tell_does_not_hold(report: wb.Report) -> None:
 
 def test_what_was_only_captured_has_no_kernels_to_count() -> None:
     explained = wb.explain(torch.relu, (torch.ones(3),))
-    with pytest.raises(wb.ExpectationError, match="kernels is not known: it has no generated"):
+    with pytest.raises(wb.ExpectationError, match="kernels is not known: there is no generated"):
         wb.expect(explained, kernels=12)
     wb.expect(explained, breaks=0, graphs=1)
 

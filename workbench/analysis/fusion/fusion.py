@@ -19,7 +19,7 @@ from workbench.analysis.fusion.traffic import (
     sum_known,
 )
 from workbench.analysis.fusion.why_not import describe_group, find_final_groups
-from workbench.number_text import join_words, number_text
+from workbench.number_text import join_words, number_text, plural
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.graph_stages import is_input_name
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
@@ -395,7 +395,7 @@ def _in_loops(report: Report, kernel: Kernel) -> Iterator[str]:
     ]
     if again:
         yield (
-            f"Its {len(loops)} loops run one after another, and more than one reads "
+            f"Its {plural(len(loops), 'loop')} run one after another, and more than one reads "
             f"{_list_names(again)}."
         )
 

@@ -61,8 +61,13 @@ def nothing(where: str, report: Report) -> str:
         return f"No rule was applied to {where}: the rules need a whole program."
     small = list_left_out(report)
     if small:
-        return f"No changes proposed for {where}. Too small: {'; '.join(small)}."
+        return f"No changes proposed for {where}. {_join_sentences(small)}"
     return f"No changes found for {where}: none of the {len(RULES)} rules applies."
+
+
+def _join_sentences(parts: Sequence[str]) -> str:
+    texts = (part.strip().rstrip(".") for part in parts)
+    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in texts)
 
 
 def describe_opportunity(change: Opportunity) -> str:

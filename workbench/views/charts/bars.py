@@ -133,6 +133,7 @@ def _chart(
         for row, (value, word) in enumerate(zip(values, words, strict=True)):
             axes.text(value + 0.008 * most, row, word, va="center", fontsize=8, color=FAINT)
         axes.set_xlim(0, most * 1.2)
+        axes.locator_params(axis="x", prune="upper")  # at the edge its label is cut off
         axes.set_ylim(len(values) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(unit)

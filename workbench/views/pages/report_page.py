@@ -529,7 +529,7 @@ _ROWS: Mapping[str, Callable[[wire.Document], Sequence[Mapping[str, Any]]]] = {
     "points": _points,
 }
 """What is counted or worded of the document."""
-_WITHOUT_SECTION = ("memory", "checks")  # one has its own, the other needs a script
+_WITHOUT_SECTION = ("memory", "checks", "tables")  # it has its own; they need a script
 _Build = Callable[[Report, wire.Document], PageSection | None]
 _SECTIONS: Mapping[wire.PaneId, _Build] = {
     "overview": _show_overview,

@@ -228,7 +228,7 @@ def test_other_readers_name_the_one_that_opens_it(is_packed: bool, tmp_path: Pat
 
 
 def test_no_time_of_a_call_is_made_up(report: wb.Report) -> None:
-    with pytest.raises(wb.UsageError, match="without the launches of one call"):
+    with pytest.raises(wb.UsageError, match="neither the launches of one call nor times"):
         wb.launches(report)
     assert "No rule was applied" in repr(wb.opportunities(report))
     assert (

@@ -206,7 +206,7 @@ def test_a_damaged_store_is_refused_in_a_sentence(store: Path, content: bytes) -
         for trial in opened.trials():
             opened.keep("harm", trial, content)
     with pytest.raises(
-        wb.ArtifactError, match=r"tuned.sqlite is damaged \(kernel=add, .*delete it"
+        wb.ArtifactError, match=r"tuned.sqlite is damaged \(kernel=add, .*delete this one"
     ):
         make_add().tune(space=SPACE, store=store)
     with sqlite3.connect(store) as connection:

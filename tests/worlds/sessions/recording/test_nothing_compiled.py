@@ -197,4 +197,4 @@ def test_a_generator_that_was_compiled_and_called_is_named() -> None:
     assert "halves" in first
     assert "runs eagerly, because torch compiles no generator function: return its values" in first
     assert "no function that torch.compile returned" not in first
-    assert "return its values as a list" in eager
+    assert "Return its values as a list" in eager
