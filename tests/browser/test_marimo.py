@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.axe import COLOURS, serious
 from tests.browser.marimo_app import running_marimo
-from tests.browser.panes import open_pane
+from tests.browser.panes import open_pane, shown_pane
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 NOTEBOOK = f"""import marimo
@@ -102,13 +102,13 @@ def test_in_marimo_the_view_is_dressed_follows_the_theme_and_keeps_its_keys(
     view = page.locator(".wb")
     view.locator("[role=tab]").first.wait_for(timeout=60_000)
     assert view.evaluate("e => e.getRootNode() instanceof ShadowRoot")
-    assert view.evaluate("e => [e.offsetHeight, getComputedStyle(e).display]") == [620, "grid"]
+    assert view.evaluate("e => [e.offsetHeight, getComputedStyle(e).display]") == [620, "flex"]
     assert view.locator(".insp").count() == 0  # marimo's column is narrow
     view.locator(".crow", has_text="softmax").click()
     assert view.locator(".insp").count() == 1
-    for key in "xbd3":
+    for key in "xbd4":
         page.keyboard.press(key)
-    assert view.locator("[role=tab][aria-selected=true]").inner_text().startswith("Breaks")
+    assert shown_pane(view) == "Breaks & guards"
     assert view.get_attribute("data-theme") == "light"
     assert serious(page, *PLACE) == []
     page.evaluate(DARK)

@@ -32,9 +32,10 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
 
 
 def _document(report: Report, here: ViewContext) -> wire.Document:
-    verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in list_panes()]
     tabs = [(pane, content) for pane, content in contents if not (pane.is_rare and content.empty)]
+    questions = list_questions(tabs)
+    verdict, tone = _verdict(report, questions)
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
     useless = {id: why for _, content in contents for id, why in content.why_not.items()}
     data: dict[str, Any] = {
@@ -55,7 +56,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
             )
             for pane, content in tabs
         ],
-        "questions": list_questions(tabs),
+        "questions": questions,
         "targets": here.targets or find_asleep(report),
         "actions": explain_not_started(here.actions) | useless,
         "efforts": list_costs(here.actions),
@@ -100,8 +101,16 @@ def _tables(data: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
     return {name: rows.get(name, ()) for name in list_columns()}
 
 
-def _verdict(report: Report) -> tuple[str, wire.Tone]:
-    """How the compilation ended: words, tone."""
+def _verdict(report: Report, questions: Sequence[wire.Question]) -> tuple[str, wire.Tone]:
+    """How the compilation ended, and whether its results are right where that was asked."""
+    words, tone = _describe_end(report)
+    right = next(question for question in questions if question["id"] == "right")
+    if tone != "captured" or not right["is_answered"]:
+        return words, tone
+    return f"{words}, {right['answer']}", "break" if right["tone"] == "break" else tone
+
+
+def _describe_end(report: Report) -> tuple[str, wire.Tone]:
     if not report.outcome.ok:
         tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
         return f"{report.outcome.verb}{report.outcome.place}", tone
