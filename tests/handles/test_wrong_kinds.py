@@ -172,7 +172,7 @@ def plain_under(mode: Callable[[], Any]) -> Callable[[Any], None]:
 
 AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
     "make_fx": (lambda call: make_fx(call)(X), "make_fx sees individual operators"),
-    "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
+    "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx sees"),
     "FlopCounterMode": (counted, "FlopCounterMode sees individual operators"),
     "FakeTensorMode": (faked, "FakeTensorMode sees individual operators"),
     "FakeTensorMode, plain": (
@@ -189,7 +189,7 @@ AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
     "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
     "symbolic_trace": (
         lambda call: torch.fx.symbolic_trace(lambda a: call(a)),
-        r"torch\.fx\.symbolic_trace follows",
+        r"torch\.fx\.symbolic_trace records",
     ),
     "vmap": (
         lambda call: torch.vmap(call)(X[None]),

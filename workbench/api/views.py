@@ -98,7 +98,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
     >>> sizes = {"x": {0: torch.export.Dim("rows", min=2)}}
     >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
     >>> difference = wb.diff(compiled, flexible)
-    >>> print(difference.sentences[1])
+    >>> print(difference.sentences[2])
     The one matched kernel, k0 (add_mul_relu), differs: sizes became arguments and ...
     """
     from workbench.analysis.diff.report_comparison import compare
