@@ -146,7 +146,7 @@ def test_what_took_longest_and_why_is_read_in_whole(
     long_session().to_html(tmp_path / "session.html")
     page = open_page(width=width).page
     page.goto((tmp_path / "session.html").as_uri())
-    said = page.get_by_role("group", name="Compile time").get_by_role("status")
+    said = page.get_by_role("group", name="Timeline").get_by_role("status")
     assert said.evaluate("e => e.scrollWidth - e.clientWidth") == 0
     for words in page.locator(".steps-chart > span").all():
         assert words.evaluate(LEFT_OF_BARS), words.inner_text()
@@ -323,14 +323,16 @@ def test_numbers_alone_stand_beside_one_another(
     assert max(b - a for a, b in pairwise(ends)) < 120
 
 
-@pytest.mark.parametrize(("record", "pane"), [("numerics", "numerics"), ("layers", "memory")])
+@pytest.mark.parametrize(
+    ("record", "pane", "width"), [("numerics", "numerics", 1280), ("layers", "memory", 900)]
+)
 def test_a_place_that_is_too_long_keeps_its_line(
-    open_page: Callable[..., Any], tmp_path: Path, record: str, pane: str
+    open_page: Callable[..., Any], tmp_path: Path, record: str, pane: str, width: int
 ) -> None:
     """As seen: "record_numeri…" and "record_layers.py…"; which line it is was cut off."""
     path = tmp_path / "report.html"
     Report.load(RECORDS / f"{record}.wbr").to_html(path)
-    page = open_page(width=1280).page
+    page = open_page(width=width).page
     show(page, f"{path.as_uri()}#pane={pane}")
     cells = page.locator(".td[data-tip-of=Line]", has_text=".py:").all()
     assert cells
