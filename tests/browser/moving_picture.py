@@ -63,7 +63,7 @@ def _frames(page: Any) -> Iterator[tuple[bytes, int]]:
     """Each picture with how long it is seen: at rest, then two for each click."""
     page.mouse.move(5, 5)
     yield page.screenshot(), AIM_MS
-    yield from _click(page, page.locator("[role=tabpanel]").get_by_text("softmax").first)
+    yield from _click(page, page.locator(".crow").get_by_text("softmax").first)
     yield from _click(page, page.locator(".insp").get_by_text("k3", exact=True))
     yield from _click(page, page.get_by_role("button", name="Open its code"))
     yield from _click(page, page.locator(".kernels").get_by_role("button", name="SASS"))

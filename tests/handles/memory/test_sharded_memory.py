@@ -269,7 +269,7 @@ def test_figures_say_what_they_count_and_what_they_leave_out(sharded: Any) -> No
         "counted from the generated program, with fully_shard's hooks as in torch 2.13"
     }
     assert memory.eager is None
-    assert "would hold whole parameters" in memory.why_no_eager
+    assert "would hold unsharded parameters" in memory.why_no_eager
     assert len(memory.frame()) == len(memory.allocations)
     for by in ("line", "module", "kind", "value"):
         assert sum(memory.at_peak(by).values()) == memory.peak
