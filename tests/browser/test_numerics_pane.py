@@ -81,7 +81,7 @@ def test_a_row_selects_its_line_node_and_kernel(opened: Callable[..., Any]) -> N
     page.locator(".rel", has_text="k0").first.wait_for()
     open_pane(page, "Overview")
     page.locator(".rel", has_text="torch.softmax").first.wait_for()
-    page.keyboard.press("=")
+    page.keyboard.press("3")
     page.locator("[role=tab][aria-selected=true]", has_text="Numerics").wait_for()
 
 
