@@ -190,7 +190,7 @@ def test_what_was_extended_is_said_of_the_meshes_of_which_it_was() -> None:
         build_of_its_size, [{"dp": 16}, {"dp": 8}], layers=(3, 5), largest_batch=False
     )
     words = " ".join(found.sentences)
-    assert "extrapolated linearly from 3 and 5 layers to 6 on dp 8, as if" in words
+    assert "extrapolated linearly from 3 and 5 layers to 6 on dp 8, assuming" in words
 
 
 class Unused(torch.nn.Module):

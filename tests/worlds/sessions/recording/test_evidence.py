@@ -148,7 +148,7 @@ def test_a_class_that_only_has_an_attribute_of_that_name_is_not_blamed() -> None
             setattr(net, "pace_of_" + "this_test", k)
             call(torch.ones(3))
     text = said(session).sentence
-    assert "; the line that changes it was not found: " in text
+    assert "; the line that changes it was not found. " in text
     assert "was 5, not 1 (test_evidence.py:" in text  # the place is the function's
     with wb.session() as session:
         call = torch.compile(held, backend="eager")
