@@ -8,9 +8,9 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.tables.column import Column
 
 _COLUMNS = (
-    Column("Table", "name", "code"),
-    Column("Rows", "rows", "count"),
-    Column("Columns", "columns"),
+    Column("Table", "name", "code", hint="The name that `frame` takes"),
+    Column("Rows", "rows", "count", hint="The number of rows"),
+    Column("Columns", "columns", hint="The names of the columns"),
 )
 
 
