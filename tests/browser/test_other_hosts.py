@@ -41,7 +41,7 @@ def test_at_200_percent_the_page_fits_and_can_be_used(
     page.wait_for_selector(".wb.narrow")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for name in ("Graphs", "Kernels", "Overview"):
-        page.get_by_role("tab", name=name).click()
+        open_pane(page, name)
         assert page.locator(".pane").bounding_box()["height"] > 150
     canvas_ratio = "e => Math.round(e.width / e.clientWidth)"
     open_pane(page, "Graphs")

@@ -41,7 +41,7 @@ def test_one_choice_shows_a_pass_in_every_pane_and_the_graph_is_saved(
     page.get_by_label("Pass", exact=True).select_option("backward")
     assert page.locator(".wb [role=row]", has_text="backward").count() == 6
     for pane in ("Kernels", "Fusion", "Compile time"):
-        page.get_by_role("tab", name=pane).click()
+        open_pane(page, pane)
         page.locator(".wb [role=row]", has_text="backward").first.wait_for()
         assert rows.all_inner_texts() == []
     open_pane(page, "Graphs")

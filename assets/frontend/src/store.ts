@@ -211,6 +211,13 @@ export class Store implements HasPaneStates {
     return this.row("kernels", id);
   }
 
+  /** Of some panes the one that was shown last; undefined for none of them. */
+  lastOf(panes: readonly PaneId[]): PaneId | undefined {
+    const { list, at } = this.places.peek();
+    const seen = list.slice(0, at + 1).map(({ pane }) => pane);
+    return seen.reverse().find((pane) => panes.includes(pane));
+  }
+
   /** A row of a table of the document by its id. */
   row<Name extends TableName>(table: Name, id: string): Report[Name][number] | undefined {
     return this.tables.value?.row(table, id);

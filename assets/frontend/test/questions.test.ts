@@ -27,6 +27,10 @@ test("a question opens its first pane, and later the one that was seen last", ()
   showQuestion(store, "time");
   expect(store.pane.value).toBe("overview");
   expect(questionOf(store, "fusion")?.id).toBe("time");
+  store.show("fusion");
+  showQuestion(store, "fit");
+  showQuestion(store, "time");
+  expect(store.pane.value).toBe("fusion");
 });
 
 test("panes of no question are the experts', those with a key first", () => {

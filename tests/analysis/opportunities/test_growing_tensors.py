@@ -22,7 +22,7 @@ def test_a_tensor_that_grows_is_collected_in_a_list_and_saves_what_is_said() -> 
     found = found_in(grown, INPUTS)[RULE]
     rows = sum(range(5, 10))  # of the results of five calls, which the next one copies
     assert found.saved_bytes_high == 2 * 4 * rows * 64 * 4
-    assert "Now 6 calls of torch.cat copy 5 intermediate results" in found.text
+    assert "Now, 6 calls of torch.cat copy 5 intermediate results" in found.text
     tried = found.try_()
     assert tried.agrees
     assert tried.saved_bytes == found.saved_bytes_high

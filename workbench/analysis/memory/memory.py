@@ -241,12 +241,17 @@ class Memory(Viewed, Presented):
         peaks = [row.peak_without for row in rows if row.peak_without is not None]
         return min(peaks, default=self.peak)
 
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether nothing is left out of the peak; otherwise it is a lower bound."""
+        return self.timeline.is_whole and not self.scratch
+
     @cached_property
     def sentence(self) -> str:
         """The peak, its position and its largest part."""
         whole = self.peaks[-1]
         above = whole.bytes - whole.base_bytes
-        bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
+        bound = "At most" if self.is_upper_bound else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak "
             f"(at {whole.kernel or whole.name or 'its start'}), "

@@ -124,7 +124,9 @@ def _tell_larger_batch(model: Launches) -> str:
     if model.host_us < _LAUNCH_BOUND * kernels_us:
         return ""
     times = (_say(us) for us in (model.host_us, kernels_us))
-    return " A larger batch can fill the GPU: launches take {}, kernels {}.".format(*times)
+    return " By the model, launches take {} and kernels {}: a larger batch costs little.".format(
+        *times
+    )
 
 
 def _say(us: float) -> str:

@@ -54,8 +54,8 @@ def tell_verdict(diff: Diff) -> str:
     differ = [figure for figure in figures if not figure.is_equal]
     is_one_code = is_same_code(a, b)
     if diff.is_same:
-        both = "Both generate the same code: only" if is_one_code else "Only"
-        return f"{both} measured times differ."
+        most = "at most measured times differ."
+        return f"Both generate the same code: {most}" if is_one_code else most.capitalize()
     if is_one_code:
         others = [figure.text for figure in differ]
         return f"Both generate the same code{f'; {join_words(others)}' if others else ''}."
@@ -83,9 +83,9 @@ def _tell_failure(a: Report, b: Report) -> str:
 
 
 def _is_one_task(a: Report, b: Report) -> bool:
-    """Whether both compile the same program for the same inputs and the same device."""
-    one, other = a.request, b.request
-    return (one.name, one.inputs, one.target) == (other.name, other.inputs, other.target)
+    """Whether both compile the same program, with or without gradients, for the same call."""
+    one, other = ((of.name, of.inputs, of.target, of.grad) for of in (a.request, b.request))
+    return one == other
 
 
 def list_figures(a: Report, b: Report) -> Iterator[Figure]:

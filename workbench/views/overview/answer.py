@@ -50,7 +50,7 @@ _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"
 _REFUSED = re.compile(r"torch cannot compile .+?\. During tracing, (?P<what>.+)")
 _UNDECIDED = "data-dependent expression"
 LIMIT = 24
-"""Letters of an answer in a tab: five tabs fit in 900 pixels."""
+"""Letters of an answer in a tab."""
 _WORST = 0.01  # of the whole: smaller savings are not worth a headline
 
 Measured = Mapping[str, PairedTimes | None]
@@ -79,7 +79,7 @@ def answer_in_brief(report: Report, changes: int) -> tuple[str, wire.Tone] | Non
         return report.outcome.verb, tone
     call, cost = read_measured_call(report), next(iter(list_costs(report)), None)
     if call is not None:
-        words = format_us(call.call_us)
+        words = f"{'' if call.quiet else 'about '}{format_us(call.call_us)}"
     elif cost is None or cost.kind == "memory":
         return None
     elif cost.kind == "time":
@@ -90,7 +90,7 @@ def answer_in_brief(report: Report, changes: int) -> tuple[str, wire.Tone] | Non
         modelled = _find_modelled(report)
         bound = f"≥ {format_us(cost.total)}"
         words = bound if modelled is None else f"about {format_us(modelled.call_us)}"
-    both = f"{words} · {plural(changes, 'change')}"
+    both = f"{words}, {plural(changes, 'change')}"
     return both if changes and len(both) <= LIMIT else words, "plain"
 
 
@@ -176,8 +176,7 @@ def _failure(report: Report) -> Iterator[Piece]:
     elif is_capture and outcome.line:
         id = _find_line(report, outcome.file, outcome.line)
         yield from _where(report, outcome.file, outcome.line, read_line(report, id or ""))
-        refused = _REFUSED.fullmatch(first)
-        yield plain(f": {refused['what'] if refused else first}. ")
+        yield plain(f": {read_refusal(first) or first}. ")
         yield plain("If the call fails in eager too, fix that first.")
     elif is_capture and _UNDECIDED in first:
         yield plain(": a decision depends on the values of a tensor. ")
@@ -185,6 +184,12 @@ def _failure(report: Report) -> Iterator[Piece]:
         yield plain(f"Torch's words: {first}.")
     else:
         yield plain(f": {first}." if first else ".")
+
+
+def read_refusal(error: str) -> str | None:
+    """The error of the program itself, in that of a capture which it ended."""
+    refused = _REFUSED.fullmatch(error)
+    return refused["what"] if refused else None
 
 
 def _has_ended(row: Break, error: str) -> bool:
@@ -557,7 +562,8 @@ def list_whereabouts(
         return
     pieces = [plain(f"{_part(share)} of {of} is ")]
     if not lines:
-        pieces.append(plain(most.name, most.id))
+        is_number = set(most.name) <= _ONLY_NUMBERS  # of a Sequential
+        pieces.append(plain(f"module {most.name}" if is_number else most.name, most.id))
     else:
         pieces.append(plain(f"line {most.id.rpartition(':')[2]}", most.id))
         if text := _call_of(read_line(report, most.id)):

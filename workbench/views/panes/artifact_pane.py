@@ -70,8 +70,10 @@ def _answer(report: Report, saved: tuple[str, int] | None, context: ViewContext)
         return "differs after loading", "break"
     if context.checked is not None and "fail" in {n.verdict for n in context.checked.requirements}:
         return "does not load there", "break"
-    if saved is not None:
+    if saved is not None and not saved[0].endswith(REMOVED):
         return f"saved, {format_bytes(saved[1])}", "plain"
+    if saved is not None:
+        return "loads here, not kept", "plain"
     if not report.outcome.ok:
         return "nothing to save", "plain"
     if len(report.breaks):

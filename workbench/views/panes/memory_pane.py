@@ -7,6 +7,7 @@ from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.number_text import format_bytes
 from workbench.report import Report
 from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
+from workbench.views.parts.memory_part import find_capacity
 
 _NO_BACKWARD = (
     "It has no backward pass, so no activations are saved. Compile a training step with "
@@ -21,11 +22,20 @@ def document(report: Report, context: ViewContext) -> Content:
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
     has_backward = any(wrapper.is_backward for wrapper in report.wrappers)
     why_not = {} if has_backward else dict.fromkeys(("budgets", "budget"), _NO_BACKWARD)
-    usage = count_quick_memory(report)
-    answer: Answer = (
-        None if not usage or not usage.peak else (f"peak {format_bytes(usage.peak)}", "plain")
-    )
+    answer = _answer(report)
     return Content({"has_budgets": has_budgets}, empty=empty, why_not=why_not, answer=answer)
+
+
+def _answer(report: Report) -> Answer:
+    """The peak as the bound that it is; that it does not fit where the target is too small."""
+    usage = count_quick_memory(report)
+    if not usage or not usage.peak:
+        return None
+    peak = f"{'≤' if usage.is_upper_bound else '≥'} {format_bytes(usage.peak)}"
+    capacity = find_capacity(report)
+    if capacity is not None and usage.peak > capacity:
+        return f"no, needs {peak}", "break"
+    return f"peak {peak}", "plain"
 
 
 PANE = Pane("memory", "Memory", document, question="fit")

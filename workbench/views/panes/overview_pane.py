@@ -44,7 +44,12 @@ from workbench.views.answers.alternatives_text import (
     saving,
 )
 from workbench.views.kit.proposed_changes import list_change_lines, list_code_lines
-from workbench.views.overview.answer import answer, answer_in_brief, answer_text
+from workbench.views.overview.answer import (
+    answer,
+    answer_in_brief,
+    answer_text,
+    read_refusal,
+)
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.source_marks import sources
@@ -91,7 +96,7 @@ def document(report: Report, context: ViewContext) -> Content:
     return Content(
         data,
         empty=None if has_text or modules else empty,
-        answer=answer_in_brief(report, len(advised["rows"])),
+        answer=answer_in_brief(report, len(advised["rows"]) + advised["more"]),
     )
 
 
@@ -238,8 +243,8 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         notes.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
     if not report.outcome.ok:
         error = report.outcome.error or ""
-        told = error.rpartition(_WHILE_TRACING)[2].rstrip(".")
-        is_told = _WHILE_TRACING in error and told in answer_text(report)
+        refusal = read_refusal(error.rstrip("."))
+        is_told = refusal is not None and refusal in answer_text(report)
         tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
         title = f"{report.outcome.verb.capitalize()}{report.outcome.place}."
         if not is_told:
@@ -256,8 +261,6 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
 
 
 MOST = 5
-_WHILE_TRACING = "During tracing, "
-"""What comes before the program's own error in that of a failed capture."""
 
 
 def advice(report: Report, context: ViewContext) -> advice_wire.Advice:

@@ -10,7 +10,7 @@ from workbench.views.tables.column import Column
 _COLUMNS = (
     Column("Table", "name", "code", hint="The name that `frame` takes"),
     Column("Rows", "rows", "count", hint="The number of rows"),
-    Column("Columns", "columns", hint="The names of the columns"),
+    Column("Columns", "columns", "prose", full="columns", hint="The names of the columns"),
 )
 
 

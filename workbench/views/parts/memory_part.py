@@ -54,6 +54,12 @@ _HOW: Mapping[str, str] = {
 _MOST = 40  # entries of the peak
 
 
+def find_capacity(report: Report) -> int | None:
+    """The bytes of memory of the GPU that it was compiled for; None for another target."""
+    gpus, target = Catalogue.built_in(), report.request.target
+    return gpus[target].dram_bytes if target in gpus else None
+
+
 def build_memory_part(report: Report) -> MemoryPart:
     """Build the part; raises `UsageError` where the record tells nothing of memory."""
     usage = memory(report)
@@ -61,7 +67,6 @@ def build_memory_part(report: Report) -> MemoryPart:
     pairs = zip(usage.allocations, _buffers(usage.timeline), strict=True)
     same = _same(usage.allocations)
     rows = [_storage(usage, row, buffers, lines, same) for row, buffers in pairs]
-    gpus, target = Catalogue.built_in(), report.request.target
     return {
         "kind": "memory",
         "id": "",
@@ -70,7 +75,7 @@ def build_memory_part(report: Report) -> MemoryPart:
         "peaks": [(row.scope, row.bytes, row.step or 0) for row in usage.peaks],
         "base": usage.base,
         "eager": _eager(usage),
-        "capacity": gpus[target].dram_bytes if target in gpus else None,
+        "capacity": find_capacity(report),
         "kernels": list(usage.timeline.kernels),
         "names": [step.kernel for step in usage.timeline.walk.steps],
         "backward": next((row.step for row in usage.steps if row.is_backward), None),

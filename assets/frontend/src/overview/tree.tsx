@@ -92,6 +92,7 @@ export function Tree({ store, rows, view, cost }: TreeProps) {
   };
   const walk = (event: KeyboardEvent & { currentTarget: HTMLElement }) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.target instanceof Element && event.target.closest(".in-place")) return;
     const at = here ? shown.indexOf(here) : -1;
     if ((event.key === "ArrowRight" || event.key === "ArrowLeft") && here?.kind === "row") {
       event.preventDefault();
@@ -187,7 +188,7 @@ function useOpened(
 function InPlace({ store }: { store: Store }) {
   return (
     <div class="in-place" role="row">
-      <div role="gridcell" onKeyDown={(event) => event.stopPropagation()}>
+      <div role="gridcell">
         <Inspector store={store} />
       </div>
     </div>

@@ -40,6 +40,11 @@ export function Header({ store, search }: Props) {
   );
 }
 
+const STEPS = [
+  { way: "left", label: "Previous selection", keys: "Alt ←" },
+  { way: "right", label: "Next selection", keys: "Alt →" },
+] as const;
+
 interface MenuProps {
   store: Store;
   inspector: { isOpen: boolean; toggle(): void };
@@ -49,20 +54,16 @@ interface MenuProps {
 export function HeaderMenu({ store, inspector }: MenuProps) {
   return (
     <>
-      <MenuItem
-        name="left"
-        label="Previous selection"
-        keys="Alt ←"
-        disabled={!store.canGoBack.value}
-        press={() => store.back()}
-      />
-      <MenuItem
-        name="right"
-        label="Next selection"
-        keys="Alt →"
-        disabled={!store.canGoForward.value}
-        press={() => store.forward()}
-      />
+      {STEPS.map(({ way, label, keys }) => (
+        <MenuItem
+          key={way}
+          name={way}
+          label={label}
+          keys={keys}
+          disabled={!(way === "left" ? store.canGoBack : store.canGoForward).value}
+          press={() => (way === "left" ? store.back() : store.forward())}
+        />
+      ))}
       <MenuItem
         name="panel"
         label={inspector.isOpen ? "Hide the inspector" : "Show the inspector"}

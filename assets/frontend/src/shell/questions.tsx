@@ -44,11 +44,6 @@ export function expertsOf(store: Store): readonly PaneHead[] {
     .sort((one, other) => place(one) - place(other));
 }
 
-/** The pane of each question that was seen last. */
-function lastPanes(store: Store): Map<string, string> {
-  return store.paneStates.keep("questions", "last", () => new Map());
-}
-
 /** The key that shows a pane of experts; "" where it has none. */
 export function keyOfExpert(pane: string): string {
   return Object.keys(EXPERTS).find((key) => EXPERTS[key] === pane) ?? "";
@@ -56,9 +51,8 @@ export function keyOfExpert(pane: string): string {
 
 /** Shows a question in the pane that was seen last, or in its first. */
 export function showQuestion(store: Store, id: string): void {
-  const question = questionsOf(store).find((each) => each.id === id);
-  const last = lastPanes(store).get(id);
-  const pane = last && question?.panes.includes(last) ? last : question?.panes[0];
+  const panes = questionsOf(store).find((each) => each.id === id)?.panes ?? [];
+  const pane = store.lastOf(panes) ?? panes[0];
   if (pane) store.show(pane);
 }
 
@@ -68,6 +62,21 @@ export function pressExpert(event: KeyboardEvent, store: Store): boolean {
   if (!pane || !expertsOf(store).some(({ id }) => id === pane)) return false;
   store.show(pane);
   return true;
+}
+
+/** Arrows go along a strip and show what they come to; down leads into the pane. */
+function walkTabs(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
+  if (event.altKey) return;
+  if (event.key === "ArrowDown") enterPane(event.currentTarget);
+  else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+    const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
+    const at = tabs.findIndex((tab) => tab === event.target);
+    const step = event.key === "ArrowRight" ? 1 : -1;
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    next?.focus();
+    next?.click();
+  } else return;
+  event.preventDefault();
 }
 
 interface StripProps {
@@ -80,26 +89,8 @@ export function Questions({ store, panel }: StripProps) {
   const questions = questionsOf(store);
   const pane = store.pane.value;
   const open = store.doc.value ? questionOf(store, pane) : questions[0];
-  if (open) lastPanes(store).set(open.id, pane);
-  const move = (event: KeyboardEvent & { currentTarget: HTMLElement }) => {
-    if (event.altKey) return;
-    if (event.key === "ArrowDown") {
-      event.preventDefault();
-      enterPane(event.currentTarget);
-      return;
-    }
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (!step) return;
-    event.preventDefault();
-    const at = open ? questions.indexOf(open) : -1;
-    const next = questions[(at + step + questions.length) % questions.length]!;
-    showQuestion(store, next.id);
-    event.currentTarget
-      .querySelector<HTMLElement>(`#${CSS.escape(`${panel}-q-${next.id}`)}`)
-      ?.focus();
-  };
   return (
-    <nav class="questions" role="tablist" aria-label="Questions" onKeyDown={move}>
+    <nav class="questions" role="tablist" aria-label="Questions" onKeyDown={walkTabs}>
       {questions.map((question, at) => (
         <button
           key={question.id}
@@ -147,9 +138,10 @@ export function Experts({ store, panel }: StripProps) {
   const here = store.pane.value;
   const heads = expertsOf(store);
   if (!heads.length) return null;
+  const isElsewhere = !heads.some(({ id }) => id === here);
   return (
-    <nav class="experts" role="tablist" aria-label="Experts">
-      {heads.map(({ id, title, count, empty }) => {
+    <nav class="experts" role="tablist" aria-label="Experts" onKeyDown={walkTabs}>
+      {heads.map(({ id, title, count, empty }, at) => {
         const key = keyOfExpert(id);
         const words = empty?.title ?? title;
         return (
@@ -161,6 +153,7 @@ export function Experts({ store, panel }: StripProps) {
             class={empty ? "vacant" : ""}
             aria-selected={id === here}
             aria-controls={panel}
+            tabIndex={id === here || (isElsewhere && at === 0) ? 0 : -1}
             data-tip={key ? `${words} (${key})` : words}
             onClick={() => store.show(id)}
           >

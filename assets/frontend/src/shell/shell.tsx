@@ -70,6 +70,7 @@ export function Shell({ store }: { store: Store }) {
 /** The end of the id of the tab that names the pane: its own, else that of its question. */
 function namedBy(store: Store): string {
   const pane = store.pane.value;
+  if (!store.doc.value) return `q-${questionsOf(store)[0]!.id}`;
   const question = questionOf(store, pane);
   return question && partsOf(store).length < 2 ? `q-${question.id}` : pane;
 }

@@ -107,7 +107,7 @@ def test_a_product_has_a_result_for_each_number_of_rows(multiplied: Tuned) -> No
 def test_why_names_what_parts_two(multiplied: Tuned) -> None:
     told = multiplied.why("BLOCK_SIZE_N=64, 3 stages", "BLOCK_SIZE_N=64, 9 stages", M=64)
     assert "Stages: " in told
-    assert told.startswith("Modelled, not measured: ")
+    assert "Both times are modelled, not measured." in told
 
 
 def test_files_of_servers_are_written_from_it(multiplied: Tuned, tmp_path: Any) -> None:
