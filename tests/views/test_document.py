@@ -81,6 +81,16 @@ def test_only_what_generated_code_could_replace_is_a_fallback(
     assert Kernel("k0", name, "extern", "g0").is_fallback is is_fallback
 
 
+def test_seeds_that_inductor_draws_for_its_own_kernels_are_no_fallback() -> None:
+    """As seen: an amber row for each model with dropout."""
+    seeds = Kernel(
+        "k0", "aten.randint.low_out", "extern", "g0", ops=("prims.inductor_seeds.default",)
+    )
+    assert not seeds.is_fallback
+    own = Kernel("k1", "aten.randint.low_out", "extern", "g0", ops=("aten.randint.low",))
+    assert own.is_fallback
+
+
 def test_measured_time_is_shared_among_the_lines_of_a_kernel(sample_report: Report) -> None:
     (source,) = document(sample_report)["sources"]
     assert {mark["id"]: mark["cost"] for mark in source["marks"]}["L:s0:13"]["time"] == 182.4

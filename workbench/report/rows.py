@@ -282,9 +282,16 @@ class Kernel:
         """Whether it is an eager operator that Inductor has no code for, and should have some.
 
         Attention, recurrent layers, products and factorizations of a library are none: their own
-        kernels are what one wants.
+        kernels are what one wants. Neither are the seeds that Inductor draws for its own code.
         """
-        return self.is_operator and not self.is_collective and _OF_LIBRARY.match(self.name) is None
+        if not self.is_operator or self.is_collective or self.draws_seeds:
+            return False
+        return _OF_LIBRARY.match(self.name) is None
+
+    @property
+    def draws_seeds(self) -> bool:
+        """Whether it draws the seeds from which Inductor's kernels make random numbers."""
+        return bool(self.ops) and all("inductor_seed" in op for op in self.ops)
 
     @property
     def is_operator(self) -> bool:

@@ -64,8 +64,8 @@ export interface ChangeOutcome {
 /**
  * One way to change the program. `lines` are signs and texts of a small diff: "-" and "+", " "
  * for a line that stays, "@" for a place that the next lines are at, "" for code that stands by
- * itself. `code` is the text to copy. `ask` with `question` tries it; `why_not` says why it
- * cannot be tried here. `outcome` is None until it was tried.
+ * itself. `code` is the text to copy. `ask` with `question` tries it, "" for what only the user
+ * can change; `why_not` says why it cannot be tried here. `outcome` is None until it was tried.
  */
 export interface ProposedChange {
   id: string;
@@ -479,12 +479,14 @@ export interface ColumnsBlock {
 
 /**
  * What is asked before an action starts: `name` of the question, how it is called, its text.
+ * `command`, run where it is known, makes what is asked for; "" for what needs none.
  */
 export interface ActionField {
   name: string;
   label: string;
   text: string;
   hint: string;
+  command: string;
 }
 
 /**

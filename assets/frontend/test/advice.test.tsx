@@ -91,6 +91,9 @@ test("what can be tried is asked for, what cannot says why", async () => {
   await click("Try it");
   expect(part).toHaveBeenCalledTimes(1);
   expect(document.body.textContent).toContain("The function is not alive here.");
+  await draw({ change: { ...CHANGE.change, ask: "", why_not: "Change the model's sizes." } });
+  expect(document.body.textContent).toContain("Change the model's sizes.");
+  expect(document.body.textContent).not.toContain("Try it");
 });
 
 test("what was measured stands beside what was predicted", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { flameOf, nextBar, ticksOf, traceOf, wholeOf } from "../src/timeline/flame";
+import { coloursOf, flameOf, nextBar, ticksOf, traceOf, wholeOf } from "../src/timeline/flame";
 import type { Phase } from "../src/wire";
 
 function phase(id: string, start: number, duration: number, depth: number, thread = "main"): Phase {
@@ -48,4 +48,12 @@ test("the trace has microseconds from the start and a name for each thread", () 
   expect(event).toMatchObject({ ph: "X", ts: 2_000_000, dur: 1_000_000, tid: 2 });
   const names = trace.traceEvents.filter((each: { ph: string }) => each.ph === "M");
   expect(names).toHaveLength(3);
+});
+
+test("phases of the same words have one colour, whatever torch calls them", () => {
+  const named = (id: string, words: string) => ({ ...phase(id, 0, 1, 0), words });
+  const phases = [named("codegen", "writing kernels"), named("triton", "writing kernels")];
+  const colours = coloursOf([...phases, named("dynamo", "reading your code")]);
+  expect(colours.size).toBe(2);
+  expect(colours.get("writing kernels")).not.toBe(colours.get("reading your code"));
 });

@@ -107,6 +107,16 @@ def test_the_sentence_names_the_line_whose_tensors_are_most_of_it(step: Memory) 
     assert usage.at_peak()["record_training.py:20"] == 3792
 
 
+def test_what_has_no_line_is_listed_by_its_module() -> None:
+    """As seen of nn.TransformerEncoderLayer, whose lines torch does not keep: "no line 19.4 MB"."""
+    layer = torch.nn.TransformerEncoderLayer(32, 2, 64, batch_first=True)
+    usage = wb.aot_compile(layer, (torch.randn(2, 8, 32),), grad=True).memory()
+    by_line = usage.at_peak("line")
+    assert {"module linear1", "module self_attn"} <= set(by_line)
+    assert by_line.get("no line", 0) < usage.peak / 20
+    assert " tensors of module " in usage.sentence
+
+
 def test_the_sentence_names_the_largest_and_its_line(step: Memory) -> None:
     assert "above weights and inputs" in step.sentence
     assert "saved for backward" in step.sentence

@@ -214,8 +214,8 @@ class Memory(Viewed, Presented):
     def at_peak(self, by: By = "line") -> dict[str, int]:
         """Return the live bytes at the peak by "line", "module", "kind" or "value", largest first.
 
-        Weights, constants and inputs are one entry each except by kind and value. Raises
-        `UsageError` for another word.
+        Weights, constants and inputs are one entry each except by kind and value. By line, what has
+        no line is listed by its module. Raises `UsageError` for another word.
         """
         if by not in ("line", "module", "kind", "value"):
             raise UsageError(f"by={by!r} is unknown: pass 'line', 'module', 'kind' or 'value'.")
@@ -361,17 +361,18 @@ def _eager_words(eager: MemoryPeak, compiled: MemoryPeak) -> str:
 
 
 def _name_line(rows: Iterable[Allocation], more_than: float) -> str:
-    """The line that most of these bytes are of; empty where none has several with so many."""
+    """The line, or else the module, that most of these bytes are of, if several are larger."""
     by_line: dict[str, list[Allocation]] = defaultdict(list)
     for row in rows:
-        if row.line:
+        if row.line or row.module:
             by_line[_key(row, "line")].append(row)
     most = max(by_line.values(), key=lambda own: sum(row.bytes for row in own), default=[])
     size = sum(row.bytes for row in most)
     if len(most) < 2 or size <= more_than:
         return ""
     kinds = dict.fromkeys(row.kind for row in sorted(most, key=lambda row: -row.bytes))
-    what = f"{len(most)} tensors of line {most[0].line} ({', '.join(kinds)})"
+    where = f"line {most[0].line}" if most[0].line else f"module {most[0].module}"
+    what = f"{len(most)} tensors of {where} ({', '.join(kinds)})"
     return f"The largest part of that is {what}, with {number_text(size, 'bytes')}"
 
 
@@ -384,7 +385,10 @@ def _key(row: Allocation, by: By) -> str:
         return row.kind
     if by == "module":
         return row.module or "no module"
-    return f"{PurePath(row.file).name}:{row.line}" if row.file and row.line else "no line"
+    if row.file and row.line:
+        return f"{PurePath(row.file).name}:{row.line}"
+    # torch keeps no line of a module whose forward is its own, such as nn.TransformerEncoderLayer
+    return f"module {row.module}" if row.module else "no line"
 
 
 def _last_forward(report: Report) -> str | None:

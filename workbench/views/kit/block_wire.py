@@ -203,5 +203,6 @@ def write_action(block: shown.Action) -> wire.ActionBlock:
             "label": block.field.label,
             "text": block.field.text,
             "hint": block.field.hint,
+            "command": block.field.command,
         }
     return action

@@ -431,12 +431,16 @@ class Tree(Composed):
 
 @dataclass(frozen=True)
 class Field:
-    """What is asked before an action starts: the name of the answer, a label, a first text."""
+    """What is asked before an action starts: the name of the answer, a label, a first text.
+
+    `command`, run where it is known, makes what is asked for.
+    """
 
     name: str
     label: str
     text: str = ""
     hint: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True)

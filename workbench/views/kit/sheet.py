@@ -16,8 +16,8 @@ NONE = "none"
 CELL_INK = "#1b1f24"
 """On what is filled with a colour of its own."""
 KERNEL_COLOURS = (
-    *("#2f6db3", "#d4582a", "#1f8a5b", "#a3418f"),
-    *("#a88600", "#2492b8", "#8468d6", "#8f7558"),
+    *("#295ac8", "#c24a0a", "#09845f", "#71568c"),
+    *("#c88623", "#0f9ddd", "#6a6cff", "#929399"),
 )
 """The hues of the design tokens, each with a contrast of 3 on white and on #111 (WCAG 2.2)."""
 WIDTH = 9.0  # inches

@@ -95,7 +95,8 @@ def _list_blocks(
     if is_saved:
         line = f'wb.check("{path}", machine="target.json")'
         hint = "target.json; empty: this machine"
-        field = Field("machine", "Machine description", hint=hint)
+        command = "python -m workbench.machine > target.json"
+        field = Field("machine", "Machine description", hint=hint, command=command)
         yield Action("check", "Check against it", line, field)
     if file["checked"]:
         yield Sentence(f"Compared. {file['checked']}", "note")

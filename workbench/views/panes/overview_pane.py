@@ -302,7 +302,7 @@ def _propose(change: Opportunity, context: ViewContext) -> advice_wire.ProposedC
         "why": why,
         "lines": list_change_lines(change.change) if is_written else list_code_lines(change.action),
         "code": change.action,
-        "ask": "try",
+        "ask": "" if change.why_not else "try",
         "question": {"opportunity": change.id},
         "why_not": change.why_not or context.why_not["try"],
         "outcome": None,

@@ -118,6 +118,8 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
         return f"{words} {'falls' if is_one else 'fall'} back to eager: Inductor has no lowering"
     if kernel.is_collective:
         return f"`{list_kernel_ops(kernel)}`: a collective"
+    if kernel.draws_seeds:
+        return "Draws the seeds of the random numbers"
     if kernel.is_library:
         return f"{words}: a library call"
     if not name.words and name.laid:

@@ -17,6 +17,7 @@ from workbench.analysis.budgets.budgets import (
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.layers.layers import ModuleShare, sum_module_shares, template
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
+from workbench.analysis.memory.storages import IN_CPP, name_operator
 from workbench.analysis.memory.timeline import Timeline
 from workbench.analysis.memory.waste import remarks
 from workbench.errors import UsageError
@@ -77,7 +78,7 @@ def build_memory_part(report: Report) -> MemoryPart:
         "eager": _eager(usage),
         "capacity": find_capacity(report),
         "kernels": list(usage.timeline.kernels),
-        "names": [step.kernel for step in usage.timeline.walk.steps],
+        "names": [_name_step(step.kernel) for step in usage.timeline.walk.steps],
         "backward": next((row.step for row in usage.steps if row.is_backward), None),
         "layers": [
             {"kind": kind, "mark": _mark(kind), "bytes": values}
@@ -100,6 +101,12 @@ def build_memory_part(report: Report) -> MemoryPart:
         ],
         "columns": specs({"storages": rows}).get("storages", []),
     }
+
+
+def _name_step(kernel: str) -> str:
+    """A kernel's name; of a library call the operator."""
+    is_call = "." in kernel or kernel.startswith(IN_CPP)
+    return name_operator(kernel) if is_call else kernel
 
 
 def _mark(kind: str) -> str:

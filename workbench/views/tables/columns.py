@@ -65,7 +65,9 @@ _OWN: Mapping[str, Sequence[Column]] = {
         replace(KERNEL, width="64px"),
         Column("What it does", "words", width="minmax(200px, 3fr)"),
         _SIDE,
-        Column("Your lines", "places", "code", "minmax(88px, 0.8fr)", is_wide=True),
+        Column(
+            "Your lines", "places", "code", "minmax(88px, 0.8fr)", is_wide=True, is_optional=True
+        ),
         Column("Before", "before", "B", "76px"),
         Column("Unfused", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
@@ -97,7 +99,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
         Column("Storage", "value", "code", "minmax(90px, 1.2fr)", full="reuse"),
         Column("Kind", "kind", width="minmax(128px, 0.6fr)", look="mut"),
         Column("Bytes", "bytes", "B", "76px"),
-        Column("Line", "place", width="minmax(126px, 0.8fr)", look="end"),
+        Column("Line", "place", width="minmax(126px, 0.8fr)", look="end", is_optional=True),
         Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
         Column("Lifetime", "lives", width="minmax(136px, 1.6fr)", field="start"),
         Column("Lowers peak", "lowers", "B", "96px"),

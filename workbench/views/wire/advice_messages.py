@@ -42,8 +42,8 @@ class ProposedChange(TypedDict):
 
     `lines` are signs and texts of a small diff: "-" and "+", " " for a line that stays, "@" for
     a place that the next lines are at, "" for code that stands by itself. `code` is the text to
-    copy. `ask` with `question` tries it; `why_not` says why it cannot be tried here. `outcome` is
-    None until it was tried.
+    copy. `ask` with `question` tries it, "" for what only the user can change; `why_not` says why
+    it cannot be tried here. `outcome` is None until it was tried.
     """
 
     id: str

@@ -190,12 +190,16 @@ class ColumnsBlock(TypedDict):
 
 
 class ActionField(TypedDict):
-    """What is asked before an action starts: `name` of the question, how it is called, its text."""
+    """What is asked before an action starts: `name` of the question, how it is called, its text.
+
+    `command`, run where it is known, makes what is asked for; "" for what needs none.
+    """
 
     name: str
     label: str
     text: str
     hint: str
+    command: str
 
 
 class ActionBlock(TypedDict):

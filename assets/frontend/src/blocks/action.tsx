@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { isAwake, whyNot } from "../host";
 import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
-import { Button, Problem } from "../ui/basics";
+import { Button, Copy, Problem } from "../ui/basics";
 import { ByHand, Offer } from "../ui/offer";
 import type { ActionBlock } from "../wire";
 
@@ -50,6 +50,14 @@ function Asking({ store, block: { ask, words, line }, field }: AskingProps) {
       <Button isOff={why !== null} tip={why ?? undefined} press={begin}>
         {words}
       </Button>
+      {field.command && (
+        <Copy
+          quiet
+          text={field.command}
+          label="Copy the command"
+          title={`Run there: ${field.command}`}
+        />
+      )}
       <span class="mut">{report?.efforts?.[ask]}</span>
     </form>
   );

@@ -81,11 +81,12 @@ export function whyNotTried({ host, change }: Props): string | null {
   return whyNot(host, reason, change);
 }
 
-/** With `isShort` only the button: its tip says the rest. */
+/** With `isShort` only the button: its tip says the rest. Where it cannot be pressed, no button. */
 export function TryIt({ host, change, isShort = false }: Props & { isShort?: boolean }) {
   const [error, attempt] = useAttempt();
   const why = whyNotTried({ host, change });
   const words = why ?? "Runs on a copy; your program is unchanged.";
+  if (!change.ask || host.kind !== "live") return isShort ? <span /> : <p class="mut">{words}</p>;
   return (
     <>
       <Problem title="The trial failed." text={error} />

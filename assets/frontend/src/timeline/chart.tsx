@@ -7,7 +7,7 @@ import { useWidth } from "../ui/size";
 import type { Phase } from "../wire";
 import {
   type Bar,
-  colourOf,
+  coloursOf,
   type Flame,
   flameOf,
   nextBar,
@@ -41,6 +41,7 @@ export function FlameChart({
   const prefix = useId();
   const width = useWidth(box);
   const whole = useMemo(() => wholeOf(phases), [phases]);
+  const colours = useMemo(() => coloursOf(phases), [phases]);
   const window = zoom ?? whole;
   const least = 1 / Math.max(1, width);
   const flame = useMemo(() => flameOf(phases, window, least), [phases, window, least]);
@@ -67,6 +68,7 @@ export function FlameChart({
               bar={bar}
               width={width}
               isSelected={bar === current}
+              colour={colours.get(bar.phase.words)!}
               tip={tipOf(bar.phase)}
               select={() => store.select(bar.phase.id)}
               zoom={() => zoomTo(bar.phase)}
@@ -139,12 +141,13 @@ interface BarProps {
   bar: Bar;
   width: number;
   isSelected: boolean;
+  colour: number;
   tip: string;
   select(): void;
   zoom(): void;
 }
 
-function FlameBar({ id, bar, width, isSelected, tip, select, zoom }: BarProps) {
+function FlameBar({ id, bar, width, isSelected, colour, tip, select, zoom }: BarProps) {
   const { phase } = bar;
   const hasText = bar.width * width >= TEXT;
   return (
@@ -159,7 +162,7 @@ function FlameBar({ id, bar, width, isSelected, tip, select, zoom }: BarProps) {
         left: `${bar.left * 100}%`,
         width: `${bar.width * 100}%`,
         top: `${bar.row * ROW}px`,
-        "--c": phase.name === "wait" ? "var(--break)" : `var(--g${colourOf(phase.name)})`,
+        "--c": phase.name === "wait" ? "var(--break)" : `var(--g${colour})`,
       }}
       onClick={select}
       onDblClick={zoom}

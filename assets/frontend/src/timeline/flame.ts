@@ -84,8 +84,15 @@ export function nextBar(bars: readonly Bar[], current: Bar, key: string): Bar | 
   return fits[0] ?? null;
 }
 
-/** The index of the colour of a phase: the same for the same part of the compiler. */
-export function colourOf(name: string): number {
+/** The index of the colour of each word for phases; torch has several names for one of them. */
+export function coloursOf(phases: readonly Phase[]): ReadonlyMap<string, number> {
+  const colours = new Map<string, number>();
+  for (const { words, name } of phases) if (!colours.has(words)) colours.set(words, colourOf(name));
+  return colours;
+}
+
+/** The index of the colour of a part of the compiler, by torch's name of its phase. */
+function colourOf(name: string): number {
   const kinds: [RegExp, number][] = [
     [/triton|cubin|ptxas|precompile|async_compile|compile_worker|c\+\+|cpp|load_by_key/i, 4],
     [/codegen|code generation|compile_to_module|compile module/i, 6],

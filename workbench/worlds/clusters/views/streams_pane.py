@@ -17,6 +17,7 @@ from workbench.views.kit.card import Card
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import convert_row
+from workbench.views.words.record_words import list_kernel_ops
 from workbench.worlds.clusters.views.messages import CollectiveRow, StreamSpan
 
 _NONE = (
@@ -234,7 +235,10 @@ def _name_place(row: Collective, files: Mapping[str, str]) -> str:
 
 def _list_spans(report: Report, streams: Streams) -> list[StreamSpan]:
     rows = {row.id: row for row in report.collectives}
-    names = {kernel.id: kernel.name for kernel in report.kernels}
+    names = {
+        kernel.id: kernel.name if kernel.is_generated else list_kernel_ops(kernel)
+        for kernel in report.kernels
+    }
     ordered = sorted(streams.spans, key=lambda span: span.lane != COMPUTE)
     return [
         StreamSpan(
