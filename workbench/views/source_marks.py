@@ -7,15 +7,18 @@ from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import find_peak_by_line, list_all_costs
 from workbench.analysis.cost.line_shares import LineShares
+from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.memory.memory import count_quick_memory, memory
 from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import (
     Fate,
+    Place,
     call_sites,
     callers,
     find_fallen_places,
     find_library_places,
     find_line_states,
+    read_places,
     sort_by_calls,
 )
 from workbench.report import Report, Source
@@ -31,6 +34,7 @@ WORDS: Mapping[wire.LineState, str] = {
     "later": "In the next graph",
     "break": "Graph break",
     "failed": "Fails here",
+    "faulty": "Finding in its kernel",
     "fallback": "Fallback",
     "folded": "Constant-folded",
     "removed": "Removed",
@@ -57,6 +61,7 @@ SIGNS: Mapping[wire.LineState, str] = {
     "later": "»",
     "break": "↯",
     "failed": "✗",
+    "faulty": "↯",
     "fallback": "↗",
     "folded": "=",
     "removed": "×",
@@ -96,7 +101,10 @@ class _Marks:
             self.costs["memory"] = find_peak_by_line(memory(report))
         self.fates = find_line_states(report, self.kernels, self.calls)
         self.sites = call_sites(report, self.fates, self.calls)
+        self.faults = find_faults(report)
         self.notes = note_lines(report)
+        for place, found in self.faults.items():
+            self.notes[place] = [*found, *self.notes.get(place, ())]
         self.called = find_library_places(report)
 
     def of(self, source: Source) -> wire.Source:
@@ -125,7 +133,7 @@ class _Marks:
         if fate.state != "plain" or kernels or notes or sites:
             yield {
                 "id": id,
-                "state": fate.state,
+                "state": "faulty" if place in self.faults else fate.state,
                 "said": _say(fate) or self._say_called(place, fate),
                 "kernels": list(kernels),
                 "cost": {k: shorten(by[id]) for k, by in self.costs.items() if id in by},
@@ -175,6 +183,39 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
             note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
             by_line[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
     _add_remarks(report, by_line)
+    return dict(by_line)
+
+
+def find_faults(report: Report) -> dict[Place, list[wire.Note]]:
+    """By file and line: what a check of the kernels found, as notes.
+
+    A finding in generated code belongs to the innermost line whose kernel it is.
+    """
+    check = read_check(report)
+    place_of = read_places(report)
+    lines = {
+        kernel.name: next((line for line in kernel.lines if line not in kernel.called_from), None)
+        for kernel in report.kernels
+    }
+    own = {source.file for source in report.sources}
+    by_line: dict[Place, list[wire.Note]] = defaultdict(list)
+    for at, row in enumerate(check.faults if check is not None else ()):
+        line = lines.get(row.kernel)
+        if row.file in own and row.line:
+            place = row.file or "", row.line
+        elif line is not None:
+            place = place_of(line)
+        else:
+            continue
+        text = row.text.partition(": ")[2] or row.text
+        by_line[place].append(
+            {
+                "title": f"{row.kind[:1].upper()}{row.kind[1:]}.",
+                "text": f"{text[:1].upper()}{text[1:]}",
+                "tone": "break",
+                "select": f"h{at}",
+            }
+        )
     return dict(by_line)
 
 

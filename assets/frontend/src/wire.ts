@@ -1121,7 +1121,7 @@ export interface TreeRow {
 
 export const VERSION = 1;
 
-export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
+export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "faulty" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
 export type PaneId = string;
 
@@ -1825,6 +1825,7 @@ export const WORDS: Record<Line["state"], string> = {
   later: "In the next graph",
   break: "Graph break",
   failed: "Fails here",
+  faulty: "Finding in its kernel",
   fallback: "Fallback",
   folded: "Constant-folded",
   removed: "Removed",

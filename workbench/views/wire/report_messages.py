@@ -55,6 +55,7 @@ LineState = Literal[
     "later",
     "break",
     "failed",
+    "faulty",
     "fallback",
     "folded",
     "removed",

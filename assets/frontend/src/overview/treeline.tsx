@@ -37,7 +37,7 @@ interface LineProps {
 }
 
 /** What is wrong with a line; what is normal carries no mark. */
-const WRONG: ReadonlySet<string> = new Set(["break", "failed", "fallback", "unreached"]);
+const WRONG: ReadonlySet<string> = new Set(["break", "failed", "faulty", "fallback", "unreached"]);
 
 /** What is wrong with a line, or null. */
 export function wrongOf(mark: Line | undefined): State | null {

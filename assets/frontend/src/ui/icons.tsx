@@ -4,6 +4,7 @@ const PATHS = {
   captured: "M2 6.5 5 9.5 10 3",
   break: "M7 1 3 6.5h6L5 11",
   failed: "M2.5 2.5l7 7M9.5 2.5l-7 7",
+  faulty: "M7 1 3 6.5h6L5 11",
   fallback: "M2 10 10 2M5 2h5v5",
   folded: "M2 4.2h8M2 7.8h8",
   later: "M2 2.5 5.5 6 2 9.5M6 2.5 9.5 6 6 9.5",
