@@ -33,10 +33,16 @@ __all__ = [
 
 
 @checked
-def show(x: Any) -> Any:
+def show(x: Any, other: Any = None) -> Any:
     """Show a compilation, report, diff, fit or other result as a notebook displays it.
 
-    For variants, it shows the session in which they were compiled.
+    For variants, it shows the session in which they were compiled. With two results, or paths of
+    files, it shows both side by side, as `wb.diff` compares them.
+
+    Raises
+    ------
+    UsageError
+        `x` has nothing to show, or the two cannot be compared.
 
     Examples
     --------
@@ -49,6 +55,8 @@ def show(x: Any) -> Any:
     from workbench.report.record import Report
     from workbench.views.widgets.display import show as run
 
+    if other is not None:
+        return diff(x, other)
     shown = getattr(x, "session", x)
     is_alone = isinstance(shown, Presented) and not isinstance(shown, Report)
     if is_alone and not isinstance(getattr(shown, "report", None), Report):

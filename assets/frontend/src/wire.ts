@@ -660,6 +660,17 @@ export interface DiffKernels {
 }
 
 /**
+ * The programs line by line; `costs` has what each line costs in a and in b, "" for nothing.
+ * `cost` says what that is, "" where nothing is known of both.
+ */
+export interface DiffProgram {
+  title: string;
+  cost: string;
+  lines: DiffLine[];
+  costs: string[][];
+}
+
+/**
  * Two compilations compared.
  */
 export interface DiffDocument {
@@ -669,6 +680,7 @@ export interface DiffDocument {
   is_same: boolean;
   sentences: DiffSentence[];
   parts: DiffPart[];
+  program: DiffProgram | null;
   kernels: DiffKernels[];
 }
 

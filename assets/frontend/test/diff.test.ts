@@ -29,6 +29,7 @@ const DOCUMENT: DiffDocument = {
   a: { name: "a", words: "" },
   b: { name: "b", words: "" },
   is_same: false,
+  program: null,
   sentences: [],
   parts: [part("guards", 0), part("kernels", 2), part("phases", 0, "not captured")],
   kernels: [kernels([]), kernels(lines("s")), kernels(lines("sc"))],
@@ -55,6 +56,8 @@ describe("folding", () => {
     expect(folded(lines("ssssssssc"), new Set([0])).some(isFold)).toBe(false);
     expect(folded(lines("ssssssssc"), null)).toHaveLength(9);
     expect(folded([], new Set())).toEqual([]);
+    const costs = [...lines("sssssssss")].map((_, at) => ["", at === 4 ? "1 µs" : ""] as const);
+    expect(folded(lines("sssssssss"), new Set(), costs).map(isFold)).toEqual([true, false, true]);
   });
 
   test("each run of one kind is a difference", () => {

@@ -42,9 +42,9 @@ def compare_source_blocks(before: str, after: str) -> list[Block]:
     a, b = before.split("\n"), after.split("\n")
     if canonical(before) == canonical(after) and len(a) == len(b):
         return [Block("same", range(len(a)), range(len(b)))]
-    blocks = _blocks([_loose(line) for line in a], [_loose(line) for line in b])
+    blocks = match_lines([_loose(line) for line in a], [_loose(line) for line in b])
     if all(block.kind == "same" for block in blocks):  # the same lines, tied in another way
-        blocks = _blocks([_plain(line) for line in a], [_plain(line) for line in b])
+        blocks = match_lines([_plain(line) for line in a], [_plain(line) for line in b])
     return blocks
 
 
@@ -69,7 +69,8 @@ def _loose(line: str) -> str:
     return _NUMBERED.sub(loosened, _plain(line))
 
 
-def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
+def match_lines(a: Sequence[str], b: Sequence[str]) -> list[Block]:
+    """Equal lines as blocks of one kind, and what lies between them."""
     blocks: list[Block] = []
     i = j = 0
     for x, y in [*align(a, b), (len(a), len(b))]:

@@ -18,6 +18,7 @@ from workbench.analysis.fusion.traffic import sum_known
 from workbench.number_text import ABSENT, plural
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
+from workbench.views.diff.program_lines import compare_programs
 from workbench.views.diff.sentences import (
     CHANGES,
     TITLES,
@@ -78,6 +79,7 @@ def document(diff: Diff) -> DiffDocument:
         "is_same": diff.is_same,
         "sentences": [{"text": s.text, "part": s.part} for s in sentences(diff)],
         "parts": [part for part in parts if part["differ"] or part["same"] or part["missing"]],
+        "program": compare_programs(diff),
         "kernels": list(_kernels(diff)),
     }
 
@@ -236,6 +238,7 @@ def build_blocks(diff: Diff) -> Document:
         f"{a['name']} → {b['name']}",
         [
             Items([sentence["text"] for sentence in shown["sentences"]]),
+            *_build_program(shown),
             *(_build_part(part, shown) for part in shown["parts"] if part["differ"]),
             Sentence(words, "muted"),
         ],
@@ -245,6 +248,14 @@ def build_blocks(diff: Diff) -> Document:
         pack=lambda _: pack({"diff": shown}, SMALL),
         is_light=False,
     )
+
+
+def _build_program(shown: DiffDocument) -> Iterator[Section]:
+    """The lines of the program that differ, where any does."""
+    program = shown["program"]
+    if program is not None and any(line["kind"] != "same" for line in program["lines"]):
+        changed = Changes("", "", list(unified(program["lines"])))
+        yield Section("program", program["title"], "", [changed])
 
 
 def _build_part(part: DiffPart, shown: DiffDocument) -> Section:

@@ -73,6 +73,18 @@ class DiffKernels(TypedDict):
     source: list[DiffLine]
 
 
+class DiffProgram(TypedDict):
+    """The programs line by line; `costs` has what each line costs in a and in b, "" for nothing.
+
+    `cost` says what that is, "" where nothing is known of both.
+    """
+
+    title: str
+    cost: str
+    lines: list[DiffLine]
+    costs: list[list[str]]
+
+
 class DiffDocument(TypedDict):
     """Two compilations compared."""
 
@@ -82,4 +94,5 @@ class DiffDocument(TypedDict):
     is_same: bool
     sentences: list[DiffSentence]
     parts: list[DiffPart]
+    program: DiffProgram | None
     kernels: list[DiffKernels]

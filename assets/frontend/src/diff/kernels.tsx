@@ -16,7 +16,13 @@ export function Kernels({ state }: { state: DiffState }) {
       <div class="diff-code">
         {here && <Facts kernels={here} />}
         {here?.source.length ? (
-          <Sources state={state} kernels={here} />
+          <Sources
+            state={state}
+            name={`${state.kernel.value}`}
+            source={here.source}
+            language={here.language}
+            alike="The sources differ only in the numbers of names"
+          />
         ) : (
           <div class="empty">
             <b>{here?.relation === "same" ? "Same in both." : "No source to compare."}</b>

@@ -7,6 +7,7 @@ import { Button } from "../ui/basics";
 import "./diff.css";
 import { Kernels } from "./kernels";
 import { Part } from "./part";
+import { Sources } from "./source";
 import { type DiffState, isTold, SUMMARY } from "./state";
 
 const KEYS: readonly KeyWords[] = [
@@ -79,6 +80,29 @@ function Status({ state }: { state: DiffState }) {
 }
 
 export function Summary({ state }: { state: DiffState }) {
+  const { program } = state.doc;
+  if (!program) return <Sentences state={state} />;
+  const { title, cost, costs, lines } = program;
+  return (
+    <>
+      <Sentences state={state} />
+      <div class="bar">
+        <h2>{title}</h2>
+        {cost && <span class="mut">{`with its share of the ${cost} in a and in b`}</span>}
+      </div>
+      <Sources
+        state={state}
+        name="program"
+        source={lines}
+        language="python"
+        costs={costs}
+        alike="The lines are the same in both"
+      />
+    </>
+  );
+}
+
+function Sentences({ state }: { state: DiffState }) {
   const { doc } = state;
   const alike = doc.parts.filter((part) => !isTold(part));
   return (

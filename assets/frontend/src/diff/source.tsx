@@ -7,7 +7,7 @@ import { CompareBar } from "../ui/comparing";
 import { Coloured, coloured, type Piece } from "../ui/highlight";
 import { usePaneState } from "../ui/kept";
 import { type Rows, useRows } from "../ui/virtual";
-import type { DiffKernels, DiffLine } from "../wire";
+import type { DiffLine } from "../wire";
 import type { DiffState } from "./state";
 
 const HEIGHTS = { fold: 20, line: 18 };
@@ -18,20 +18,29 @@ function heightOf(row: Shown): number {
 
 interface SourcesProps {
   state: DiffState;
-  kernels: DiffKernels;
+  /** Under which name it is kept what is unfolded. */
+  name: string;
+  source: readonly DiffLine[];
+  language: string;
+  /** What each line costs in either; such lines are never folded. */
+  costs?: readonly Costs[];
+  /** Where no line differs. */
+  alike: string;
 }
 
-export function Sources({ state, kernels }: SourcesProps) {
-  const { source } = kernels;
+/** What a line costs in a and in b, as words. */
+type Costs = readonly string[];
+
+export function Sources({ state, name, source, language, costs, alike }: SourcesProps) {
   const [open, setOpen] = usePaneState<ReadonlySet<number> | null>(
     state,
-    `open ${state.kernel.value}`,
+    `open ${name}`,
     new Set(),
   );
   const box = useRef<HTMLDivElement>(null);
-  const shown = useMemo(() => folded(source, open), [source, open]);
+  const shown = useMemo(() => folded(source, open, costs), [source, open, costs]);
   const starts = useMemo(() => differences(source), [source]);
-  const colours = useMemo(() => coloursOf(kernels), [kernels]);
+  const colours = useMemo(() => coloursOf(source, language), [source, language]);
   const list = useRows({
     rows: shown,
     scroller: box,
@@ -57,7 +66,7 @@ export function Sources({ state, kernels }: SourcesProps) {
         words={
           starts.length
             ? `${plural(starts.length, "difference")} in ${plural(differing, "line")}`
-            : "The sources differ only in the numbers of names"
+            : alike
         }
         count={starts.length}
         isFolded={open !== null}
@@ -84,6 +93,7 @@ export function Sources({ state, kernels }: SourcesProps) {
               <Row
                 row={shown[index] as Shown}
                 colours={colours}
+                costs={costs}
                 isAlone={isAlone}
                 unfold={(at) => setOpen(new Set(open).add(at))}
               />
@@ -98,7 +108,7 @@ export function Sources({ state, kernels }: SourcesProps) {
 /** The coloured pieces of every line, on either side. */
 type Colours = Record<"before" | "after", Piece[][]>;
 
-function coloursOf({ source, language }: DiffKernels): Colours {
+function coloursOf(source: readonly DiffLine[], language: string): Colours {
   const parser = language === "cpp" ? simple("cpp").parser : undefined;
   const side = (key: keyof Colours) =>
     coloured(
@@ -114,12 +124,14 @@ const WORDS = { changed: "changed", added: "only in b", removed: "only in a" };
 interface RowProps {
   row: Shown;
   colours: Colours;
+  costs: readonly Costs[] | undefined;
   isAlone: boolean;
   unfold(start: number): void;
 }
 
-function Row({ row, colours, isAlone, unfold }: RowProps) {
-  if (!isFold(row)) return <Line {...row} colours={colours} isAlone={isAlone} />;
+function Row({ row, colours, costs, isAlone, unfold }: RowProps) {
+  if (!isFold(row))
+    return <Line {...row} colours={colours} cost={costs?.[row.at]} isAlone={isAlone} />;
   return (
     <button type="button" class="src-fold" onClick={() => unfold(row.start)}>
       {`${plural(row.count, "line")} alike`}
@@ -131,16 +143,17 @@ interface LineProps {
   at: number;
   line: DiffLine;
   colours: Colours;
+  cost: Costs | undefined;
   isAlone: boolean;
 }
 
-function Line({ at, line, colours, isAlone }: LineProps) {
+function Line({ at, line, colours, cost, isAlone }: LineProps) {
   const { kind, before, after } = line;
   const both = kind === "changed" && before !== null && after !== null;
   const [left, right] = both ? marked(before, after) : [null, null];
   const sides = [
-    { text: before, number: line.left, pieces: left, plain: colours.before[at] },
-    { text: after, number: line.right, pieces: right, plain: colours.after[at] },
+    { text: before, number: line.left, pieces: left, plain: colours.before[at], cost: cost?.[0] },
+    { text: after, number: line.right, pieces: right, plain: colours.after[at], cost: cost?.[1] },
   ];
   return (
     <div class={`src ${kind}`}>
@@ -159,11 +172,12 @@ interface SideProps {
   /** Where the line differs from the one beside it. */
   pieces: Pieces | null;
   plain: Piece[] | undefined;
+  cost: string | undefined;
   kind: DiffLine["kind"];
   look: string;
 }
 
-function Side({ text, number, pieces, plain, kind, look }: SideProps) {
+function Side({ text, number, pieces, plain, cost, kind, look }: SideProps) {
   return (
     <>
       <span class="src-no">{number ?? ""}</span>
@@ -185,6 +199,7 @@ function Side({ text, number, pieces, plain, kind, look }: SideProps) {
         ) : (
           text !== null && <Coloured pieces={plain ?? []} />
         )}
+        {cost && <span class="src-cost">{cost}</span>}
       </code>
     </>
   );
@@ -217,11 +232,16 @@ export function isFold(shown: Shown): shown is Fold {
 }
 
 /** The lines with the long equal stretches folded, apart from those that were opened. */
-export function folded(lines: readonly DiffLine[], open: ReadonlySet<number> | null): Shown[] {
+export function folded(
+  lines: readonly DiffLine[],
+  open: ReadonlySet<number> | null,
+  costs?: readonly Costs[],
+): Shown[] {
   const all = lines.map((line, at) => ({ at, line }));
   if (open === null) return all;
   const near = new Set<number>();
   lines.forEach((line, at) => {
+    if (costs?.[at]?.some(Boolean)) near.add(at);
     if (line.kind === "same") return;
     for (let n = at - CONTEXT; n <= at + CONTEXT; n++) near.add(n);
   });
