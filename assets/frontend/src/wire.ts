@@ -1017,11 +1017,26 @@ export interface MemoryStorage {
 }
 
 /**
+ * A frame of the call stacks at the peak: `start` bytes from the left, `depth` calls down. `id`
+ * is that of its line or module, "" where nothing can be selected; `kind` is "line", "module",
+ * "library", or "" for a function and for what the caller holds.
+ */
+export interface MemoryFrame {
+  id: string;
+  kind: string;
+  name: string;
+  start: number;
+  bytes: number;
+  depth: number;
+}
+
+/**
  * The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind". `peaks`
  * has a word, bytes and step for each part of the call, the whole last; `kernels` and `names`
  * are what each step calls, `backward` the first step of the backward. `capacity` are the bytes
  * of the target; `missing` says what is not in the figures. `eager` is the peak without a
- * compiler, in bytes and in words; None where it was not counted.
+ * compiler, in bytes and in words; None where it was not counted. `stack` is the peak by call
+ * stack, empty where no line is known.
  */
 export interface MemoryPart {
   kind: "memory";
@@ -1037,6 +1052,7 @@ export interface MemoryPart {
   backward: number | null;
   layers: MemoryLayer[];
   at_peak: Record<string, MemoryShare[]>;
+  stack: MemoryFrame[];
   storages: MemoryStorage[];
   remarks: MemoryRemark[];
   columns: ColumnSpec[];

@@ -46,6 +46,7 @@ const PART: MemoryPart = {
   backward: null,
   layers: [],
   at_peak: {},
+  stack: [],
   storages: [],
   remarks: [],
   columns: [],

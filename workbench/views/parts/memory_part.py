@@ -25,6 +25,7 @@ from workbench.report import Report
 from workbench.report.memory_rows import Allocation, Kind, RecomputedNode
 from workbench.specs import Catalogue
 from workbench.views.tables.columns import specs
+from workbench.views.parts.memory_stack import list_frames
 from workbench.views.wire.memory_messages import (
     Budget,
     BudgetLine,
@@ -89,6 +90,7 @@ def build_memory_part(report: Report) -> MemoryPart:
             "module": list(map(_module, _fewer(sum_module_shares(usage)))),
             "kind": list(_shares(usage, "kind", lines)),
         },
+        "stack": list_frames(report, usage),
         "storages": rows,
         "remarks": [
             {

@@ -78,13 +78,29 @@ class MemoryStorage(TypedDict):
     reuse: str
 
 
+class MemoryFrame(TypedDict):
+    """A frame of the call stacks at the peak: `start` bytes from the left, `depth` calls down.
+
+    `id` is that of its line or module, "" where nothing can be selected; `kind` is "line",
+    "module", "library", or "" for a function and for what the caller holds.
+    """
+
+    id: str
+    kind: str
+    name: str
+    start: int
+    bytes: int
+    depth: int
+
+
 class MemoryPart(TypedDict):
     """The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind".
 
     `peaks` has a word, bytes and step for each part of the call, the whole last; `kernels` and
     `names` are what each step calls, `backward` the first step of the backward. `capacity` are the
     bytes of the target; `missing` says what is not in the figures. `eager` is the peak without a
-    compiler, in bytes and in words; None where it was not counted.
+    compiler, in bytes and in words; None where it was not counted. `stack` is the peak by call
+    stack, empty where no line is known.
     """
 
     kind: Literal["memory"]
@@ -100,6 +116,7 @@ class MemoryPart(TypedDict):
     backward: int | None
     layers: list[MemoryLayer]
     at_peak: dict[str, list[MemoryShare]]
+    stack: list[MemoryFrame]
     storages: list[MemoryStorage]
     remarks: list[MemoryRemark]
     columns: list[ColumnSpec]

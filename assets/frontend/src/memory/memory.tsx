@@ -13,6 +13,7 @@ import { Budgets } from "./budgets";
 import { MemoryChart, fill } from "./chart";
 import { LineRow } from "./line";
 import { endOf, merged, NAME } from "./part";
+import { Stack } from "./stack";
 import "./memory.css";
 
 export function MemoryPane({ store }: { store: Store }) {
@@ -118,13 +119,18 @@ function Peak({ store, part }: Props) {
   const shares = part.at_peak[by] ?? [];
   const { remarks } = part;
   const isSpare = by === SPARE;
-  const ways = [...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])];
+  const ways = [
+    ...Object.keys(part.at_peak),
+    ...(part.stack.length ? [STACK] : []),
+    ...(remarks.length ? [SPARE] : []),
+  ];
   return (
     <div class="memory-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
         <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
         <Segments of={ways.map((each) => [each, each])} value={by} set={setBy} />
       </div>
+      {by === STACK && <Stack store={store} frames={part.stack} />}
       <ul class="memory-list">
         {isSpare
           ? remarks.map((each) => (
@@ -147,6 +153,7 @@ function Peak({ store, part }: Props) {
 }
 
 const SPARE = "spare";
+const STACK = "stack";
 
 /** A share; of equal layers with what is in them, open where the peak is made. */
 function Share({ store, share, most }: { store: Store; share: MemoryShare; most: number }) {
