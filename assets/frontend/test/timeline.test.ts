@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { coloursOf, flameOf, nextBar, ticksOf, traceOf, wholeOf } from "../src/timeline/flame";
+import {
+  coloursOf,
+  flameOf,
+  nextBar,
+  sumsOf,
+  ticksOf,
+  traceOf,
+  wholeOf,
+} from "../src/timeline/flame";
 import type { Phase } from "../src/wire";
 
 function phase(id: string, start: number, duration: number, depth: number, thread = "main"): Phase {
@@ -56,4 +64,14 @@ test("phases of the same words have one colour, whatever torch calls them", () =
   const colours = coloursOf([...phases, named("dynamo", "reading your code")]);
   expect(colours.size).toBe(2);
   expect(colours.get("writing kernels")).not.toBe(colours.get("reading your code"));
+});
+
+test("a range is added up by kind, each without what runs inside it", () => {
+  const range = { start: 2.5, end: 4.5 };
+  expect(sumsOf(PHASES, range, ({ words }) => words)).toEqual([
+    ["lower", 1.5],
+    ["capture", 0.5],
+    ["cubin", 0.5],
+  ]);
+  expect(sumsOf(PHASES, { start: 7, end: 8 }, ({ words }) => words)).toEqual([]);
 });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,12 +17,16 @@ X = torch.ones(4, 3)
 
 
 def chunked(x: torch.Tensor) -> Any:
-    """torch 2.13 cannot trace the second chunk, and fails while it writes the message."""
+    """torch cannot trace the second chunk, and fails while it writes the message.
+
+    2.15 then calls it in eager, in the dispatch state that the failure left.
+    """
     return vmap(jacfwd(lambda y: y * 2), chunk_size=2)(x)
 
 
 def explain() -> None:
-    wb.explain(chunked, (X,))
+    with suppress(RuntimeError):  # of that eager call
+        wb.explain(chunked, (X,))
 
 
 def compile_ahead() -> None:
@@ -31,7 +36,7 @@ def compile_ahead() -> None:
 
 def run_in_session() -> None:
     torch._dynamo.reset()
-    with wb.session(), pytest.raises(Exception, match="fake tensor call"):
+    with wb.session(), suppress(RuntimeError):
         torch.compile(chunked, backend="eager")(X)
 
 

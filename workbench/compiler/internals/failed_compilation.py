@@ -7,12 +7,13 @@ it and has torch's within.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 
 import torch
 
@@ -28,12 +29,21 @@ def release_frames(error: BaseException) -> None:
     the traceback where writing a tensor raises, as it does inside vmap and jvp. The guard puts back
     the dispatch state of that moment whenever it is freed: minutes later, by a collection of
     cycles, `torch.func.jvp`, `grad` and `vmap` end in an internal assertion from then on. The
-    user's own frames stay as they are, for a debugger.
+    user's own frames stay as they are, for a debugger. 2.15 raises another error in its place and
+    leaves the traceback in a cycle that nothing reachable leads to.
     """
     with tp.PRESERVE_DISPATCH_KEYS.get()():
         for trace in _tracebacks(error):
             if trace.tb_frame.f_code.co_filename.startswith(_TORCH):
-                _clear(trace)
+                _clear(trace.tb_frame)
+        for frame in _list_writing_frames():
+            _clear(frame)
+
+
+def _list_writing_frames() -> list[FrameType]:
+    """Every frame that writes a tensor, or did so when an error ended it."""
+    code = tp.TENSOR_TEXT.get().__code__
+    return [o for o in gc.get_objects() if type(o) is FrameType and o.f_code is code]
 
 
 def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
@@ -51,9 +61,9 @@ def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
         pending += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
 
 
-def _clear(trace: TracebackType) -> None:
+def _clear(frame: FrameType) -> None:
     try:
-        trace.tb_frame.clear()
+        frame.clear()
     except RuntimeError:  # it still runs, and will let go of its own when it ends
         return
 

@@ -212,6 +212,7 @@ UNSET_FAKE = _fake("unset_fake_temporarily", "building the guards of code for a 
 DISPATCH_KEYS = Name("torch._C:_dispatch_keys", "building the guards of code for a different GPU")
 DISPATCH_KEY = Name("torch._C:DispatchKey", "building the guards of code for a different GPU")
 PRESERVE_DISPATCH_KEYS = Name("torch._C:_PreserveDispatchKeyGuard", "freeing a failed compilation")
+TENSOR_TEXT = Name("torch._tensor_str:_str", "freeing a failed compilation")
 GLOBAL_STATE_GUARD = Name(
     "torch._C._dynamo.guards:GlobalStateGuard",
     "checking grad mode, autocast and other global state",

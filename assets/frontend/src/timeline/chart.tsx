@@ -1,9 +1,11 @@
 // The flame chart: bars that are selected by pointer and arrow keys, and a window to zoom.
 
-import { useId, useMemo, useRef } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
+import { follow } from "../ui/dragging";
 import { useWidth } from "../ui/size";
+import { Button } from "../ui/basics";
 import type { Phase } from "../wire";
 import {
   type Bar,
@@ -11,6 +13,7 @@ import {
   type Flame,
   flameOf,
   nextBar,
+  sumsOf,
   ticksOf,
   wholeOf,
   type Window,
@@ -27,6 +30,8 @@ interface Props {
   /** What the chart is, for who does not see it. */
   label?: string;
   tipOf?(phase: Phase): string;
+  /** By what a range that was dragged over is added up. */
+  kindOf?(phase: Phase): string;
 }
 
 export function FlameChart({
@@ -36,7 +41,9 @@ export function FlameChart({
   zoomTo,
   label = "Flame chart of the phases. Arrow keys move, Enter zooms in.",
   tipOf = tellPhase,
+  kindOf = ({ words }) => words,
 }: Props) {
+  const [range, setRange] = useState<Window | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const width = useWidth(box);
@@ -47,6 +54,19 @@ export function FlameChart({
   const flame = useMemo(() => flameOf(phases, window, least), [phases, window, least]);
   const selected = store.selected.value;
   const current = flame.bars.find((bar) => bar.phase.id === selected);
+  const drag = (event: PointerEvent) => {
+    if (event.button !== 0 || !box.current) return;
+    const { left } = box.current.getBoundingClientRect();
+    const timeAt = (x: number) =>
+      window.start + clamp((x - left) / Math.max(1, width)) * (window.end - window.start);
+    const from = event.clientX;
+    if (range) setRange(null);
+    follow(box.current, event.pointerId, ({ clientX }) => {
+      if (Math.abs(clientX - from) < CLICK) return; // a click selects a bar
+      const [start, end] = [timeAt(Math.min(from, clientX)), timeAt(Math.max(from, clientX))];
+      setRange({ start, end });
+    });
+  };
   return (
     <div class="flame-box">
       <div class="flame-scroll">
@@ -59,8 +79,10 @@ export function FlameChart({
           aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
           style={{ height: `${flame.rows * ROW}px` }}
           onKeyDown={(event) => press(event, store, flame.bars, current, zoomTo)}
+          onPointerDown={drag}
         >
           <Threads flame={flame} />
+          {range && <Range range={range} window={window} />}
           {flame.bars.map((bar) => (
             <FlameBar
               key={bar.phase.id}
@@ -77,6 +99,52 @@ export function FlameChart({
         </div>
       </div>
       <Ticks window={window} from={whole.start} width={width} />
+      {range && (
+        <Sums
+          sums={sumsOf(phases, range, kindOf)}
+          span={range.end - range.start}
+          close={() => setRange(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Pixels from which a pointer that moves does not click. */
+const CLICK = 5;
+const MOST_KINDS = 6;
+
+function clamp(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}
+
+function Range({ range, window }: { range: Window; window: Window }) {
+  const span = window.end - window.start;
+  const left = clamp((range.start - window.start) / span);
+  const right = clamp((range.end - window.start) / span);
+  const look = { left: `${left * 100}%`, width: `${(right - left) * 100}%` };
+  return <i class="flame-range" style={look} aria-hidden="true" />;
+}
+
+interface SumsProps {
+  sums: [string, number][];
+  span: number;
+  close(): void;
+}
+
+/** What a range that was dragged over is made of. */
+function Sums({ sums, span, close }: SumsProps) {
+  const shown = sums.slice(0, MOST_KINDS);
+  const rest = sums.slice(MOST_KINDS).reduce((sum, [, each]) => sum + each, 0);
+  const words = shown.map(([kind, sum]) => `${kind} ${seconds(sum)}`);
+  if (rest > 0) words.push(`other ${seconds(rest)}`);
+  return (
+    <div class="flame-sums" role="status">
+      <b>{seconds(span)}</b>
+      <span class="cut grow" data-tip="">
+        {words.join(" · ") || "nothing runs"}
+      </span>
+      <Button look="quiet" icon="cross" label="Close the range" press={close} />
     </div>
   );
 }

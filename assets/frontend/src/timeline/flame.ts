@@ -61,6 +61,31 @@ export function flameOf(phases: readonly Phase[], window: Window, least: number)
   return { bars, rows, threads };
 }
 
+/** Seconds within a window that each kind has itself, without what runs inside, most first. */
+export function sumsOf(
+  phases: readonly Phase[],
+  window: Window,
+  kindOf: (phase: Phase) => string,
+): [string, number][] {
+  const within = ({ start_s, duration_s }: Phase) =>
+    Math.max(0, Math.min(start_s + duration_s, window.end) - Math.max(start_s, window.start));
+  const sums = new Map<string, number>();
+  const add = (phase: Phase, seconds: number) =>
+    sums.set(kindOf(phase), (sums.get(kindOf(phase)) ?? 0) + seconds);
+  const open = new Map<string, Phase[]>(); // by thread the phases that are begun, outermost first
+  const ordered = [...phases].sort((a, b) => a.start_s - b.start_s || a.depth - b.depth);
+  for (const phase of ordered) {
+    const above = open.get(phase.thread) ?? [];
+    while (above.length && above.at(-1)!.depth >= phase.depth) above.pop();
+    add(phase, within(phase));
+    const caller = above.at(-1);
+    if (caller) add(caller, -within(phase));
+    open.set(phase.thread, [...above, phase]);
+  }
+  const seen = (window.end - window.start) * 1e-4;
+  return [...sums].filter(([, sum]) => sum > seen).sort((a, b) => b[1] - a[1]);
+}
+
 /** Round times between 0 and `span`, at most `most` of them. */
 export function ticksOf(span: number, most: number): number[] {
   const step = roundStep(span / Math.max(1, most));

@@ -46,6 +46,7 @@ export function Streams({ store }: { store: Store }) {
         phases={bars}
         zoom={zoom}
         label="Streams of this rank. Arrow keys move, Enter zooms in."
+        kindOf={({ name }) => name}
         tipOf={({ words, duration_s }) => `${words}: ${seconds(duration_s)}`}
         zoomTo={({ start_s, duration_s }) =>
           setZoom({
