@@ -20,7 +20,7 @@ from workbench.analysis.memory.peaks import (
     read_eager_peak,
 )
 from workbench.analysis.memory.scratch import Scratch, describe_scratch, list_scratch
-from workbench.analysis.memory.storages import Storage
+from workbench.analysis.memory.storages import IN_CPP, Storage, name_operator
 from workbench.analysis.memory.timeline import (
     Timeline,
     explain_unknown_memory,
@@ -41,6 +41,7 @@ from workbench.report.memory_rows import (
     SavedTensor,
 )
 from workbench.report.presenter import Presented, Viewed, presenter
+from workbench.specs import Catalogue
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -240,6 +241,27 @@ class Memory(Viewed, Presented):
             )
         peaks = [row.peak_without for row in rows if row.peak_without is not None]
         return min(peaks, default=self.peak)
+
+    @property
+    def held_at_peak(self) -> dict[str, int]:
+        """The bytes that the caller holds: weights, constants and inputs, largest first."""
+        return {kind: size for kind, size in self.at_peak("kind").items() if kind in BASE}
+
+    @property
+    def capacity(self) -> int | None:
+        """The bytes of memory of the GPU that was compiled for; None for another target."""
+        gpus, target = Catalogue.built_in(), self.report.request.target
+        return gpus[target].dram_bytes if target in gpus else None
+
+    @property
+    def step_names(self) -> list[str]:
+        """What each step calls: a kernel's name, or the operator of a library call."""
+        return [
+            name_operator(step.kernel)
+            if "." in step.kernel or step.kernel.startswith(IN_CPP)
+            else step.kernel
+            for step in self.timeline.walk.steps
+        ]
 
     @property
     def is_upper_bound(self) -> bool:

@@ -7,7 +7,6 @@ from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.number_text import format_bytes
 from workbench.report import Report
 from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
-from workbench.views.parts.memory_part import find_capacity
 
 _NO_BACKWARD = (
     "It has no backward pass, so no activations are saved. Compile a training step with "
@@ -32,8 +31,7 @@ def _answer(report: Report) -> Answer:
     if not usage or not usage.peak:
         return None
     peak = f"{'≤' if usage.is_upper_bound else '≥'} {format_bytes(usage.peak)}"
-    capacity = find_capacity(report)
-    if capacity is not None and usage.peak > capacity:
+    if usage.capacity is not None and usage.peak > usage.capacity:
         return f"no, needs {peak}", "break"
     return f"peak {peak}", "plain"
 

@@ -17,13 +17,11 @@ from workbench.analysis.budgets.budgets import (
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.layers.layers import ModuleShare, sum_module_shares, template
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
-from workbench.analysis.memory.storages import IN_CPP, name_operator
 from workbench.analysis.memory.timeline import Timeline
 from workbench.analysis.memory.waste import remarks
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.memory_rows import Allocation, Kind, RecomputedNode
-from workbench.specs import Catalogue
 from workbench.views.tables.columns import specs
 from workbench.views.parts.memory_stack import list_frames
 from workbench.views.wire.memory_messages import (
@@ -56,12 +54,6 @@ _HOW: Mapping[str, str] = {
 _MOST = 40  # entries of the peak
 
 
-def find_capacity(report: Report) -> int | None:
-    """The bytes of memory of the GPU that it was compiled for; None for another target."""
-    gpus, target = Catalogue.built_in(), report.request.target
-    return gpus[target].dram_bytes if target in gpus else None
-
-
 def build_memory_part(report: Report) -> MemoryPart:
     """Build the part; raises `UsageError` where the record tells nothing of memory."""
     usage = memory(report)
@@ -77,9 +69,9 @@ def build_memory_part(report: Report) -> MemoryPart:
         "peaks": [(row.scope, row.bytes, row.step or 0) for row in usage.peaks],
         "base": usage.base,
         "eager": _eager(usage),
-        "capacity": find_capacity(report),
+        "capacity": usage.capacity,
         "kernels": list(usage.timeline.kernels),
-        "names": [_name_step(step.kernel) for step in usage.timeline.walk.steps],
+        "names": usage.step_names,
         "backward": next((row.step for row in usage.steps if row.is_backward), None),
         "layers": [
             {"kind": kind, "mark": _mark(kind), "bytes": values}
@@ -103,12 +95,6 @@ def build_memory_part(report: Report) -> MemoryPart:
         ],
         "columns": specs({"storages": rows}).get("storages", []),
     }
-
-
-def _name_step(kernel: str) -> str:
-    """A kernel's name; of a library call the operator."""
-    is_call = "." in kernel or kernel.startswith(IN_CPP)
-    return name_operator(kernel) if is_call else kernel
 
 
 def _mark(kind: str) -> str:

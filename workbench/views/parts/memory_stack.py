@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows
 from workbench.analysis.memory.memory import Memory
-from workbench.analysis.memory.peaks import BASE
 from workbench.report import Report
 from workbench.views.overview.answer import read_line
 from workbench.views.wire.memory_messages import MemoryFrame
@@ -24,10 +23,9 @@ def list_frames(report: Report, usage: Memory) -> list[MemoryFrame]:
         return []
     frames: list[MemoryFrame] = []
     start = 0
-    for name, size in usage.at_peak("kind").items():
-        if name in BASE:
-            frames.append(_frame("", "", name, start, size, 0))
-            start += size
+    for name, size in usage.held_at_peak.items():
+        frames.append(_frame("", "", name, start, size, 0))
+        start += size
     for row in roots:
         frames += _list_below(report, row, start, 0)
         start += round(row.total["memory"])
