@@ -306,7 +306,7 @@ class _Reader:
         if self._module.lanes != _NVIDIA_LANES:
             return words | {"note": "Triton counts bank conflicts only for NVIDIA"}
         if shared.shape != held.shape:
-            return words | {"note": "the piece of shared memory has a different shape"}
+            return words | {"note": "the shared-memory tensor has a different shape"}
         return words | {"conflicts": self._module.count_conflicts(held, shared, bits)}
 
     def _find_place(self, place: str, kind: Kind | None) -> _Place:

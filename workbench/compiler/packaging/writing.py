@@ -454,7 +454,9 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
     run.notes += notes
-    run.notes += [f"torch assumes {guard}, which no check covers" for guard in contract.unsaid]
+    run.notes += [
+        f"torch assumes {guard}, but calls are not checked for it" for guard in contract.unsaid
+    ]
     return contract
 
 
