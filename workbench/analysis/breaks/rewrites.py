@@ -37,8 +37,8 @@ from workbench.report.rows import REFUSED_GRAPH
 
 _TITLE = "Pick with index_select"
 _PICKED = (
-    "The tensors are stacked, and the index selects one at run time. All need the same shape and "
-    "dtype, and the index must not be negative."
+    "The tensors are stacked, and the index selects one at run time. The tensors need the same "
+    "shape and dtype, and the index must not be negative."
 )
 
 

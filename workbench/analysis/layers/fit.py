@@ -365,8 +365,8 @@ class Fit(LiveOnly, Presented):
         call = f"A training step with {self.optimizer}" if self.is_training else "A call"
         largest = ", ".join(f"{number_text(r.bytes, 'bytes')} {r.part}" for r in self.parts[:3])
         return (
-            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}. {call} of "
-            f"{list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
+            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}. {call} for "
+            f"inputs of {list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
             f"{number_text(self.capacity, 'bytes')} ({largest}).{self._tell_call()}"
         )
 

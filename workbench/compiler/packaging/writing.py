@@ -348,7 +348,7 @@ CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
     "CUDA graphs (mode='reduce-overhead', triton.cudagraphs) have no effect in a package: Python "
     "records them at run time, but a package's library launches its kernels itself. It is compiled "
-    "as without"
+    "as if they were off"
 )
 _OPERATORS = (
     "it calls {}, which is not in the file: register custom operators wherever it is loaded "

@@ -250,7 +250,7 @@ def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, confli
 def test_a_padded_layout_is_a_sentence_and_no_dead_process() -> None:
     kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=PADDED)
     notes = set(kernel.layouts()["note"]) - {""}
-    assert notes == {"Triton does not count the conflicts of #ttg.padded_shared"}
+    assert notes == {"Triton does not count bank conflicts for #ttg.padded_shared"}
 
 
 def test_a_layout_says_who_holds_an_element() -> None:
