@@ -184,7 +184,7 @@ def test_a_change_of_one_line_is_not_offered_where_others_ask_for_float64_too() 
     first = doubled.__code__.co_firstlineno + 1
     assert found.before == ()
     assert f"Use float32 in lines {first}, {first + 2}." in found.text
-    assert "up to half of the time of" in found.text
+    assert "up to half the time of" in found.text
 
 
 def test_float64_on_a_gpu_is_said_in_time() -> None:

@@ -115,8 +115,8 @@ def test_sizes_alone_show_offsets_that_32_bits_do_not_hold() -> None:
     assert wrong.cases[0].verdict == "failed"
     (case,) = check_on_meta(sizes.double_all, x, x, LARGE, WIDE=True).cases
     assert (case.verdict, case.judged) == ("not checked", (OF_SIZES,))
-    assert "on meta" in case.not_judged[0]
-    assert "1,024 of 2,097,156 programs were run" in case.notes[0]
+    assert "on the meta device" in case.not_judged[0]
+    assert "1,024 of 2,097,156 program instances were run" in case.notes[0]
 
 
 def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:

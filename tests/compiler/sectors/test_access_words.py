@@ -43,7 +43,10 @@ def test_each_trouble_is_told_from_the_others(trouble):
         ("narrow", "16-byte aligned, but are moved 4 bytes at a time"),
         ("masked", "but the mask separates some of them, so 4 bytes are moved at a time"),
         ("unaligned", "do not start at a multiple of 16, so 4 bytes are moved at a time"),
-        ("strided", "Neighbouring lanes are 2 elements apart in memory, so 13 % of the fetched"),
+        (
+            "strided",
+            "Neighbouring lanes are 2 elements apart in memory, so only 13 % of the fetched",
+        ),
         ("transposed", "run along axis 0 of the block: swap its axes"),
         (
             "shifted",

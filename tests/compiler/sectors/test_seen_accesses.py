@@ -128,7 +128,7 @@ def test_where_the_addresses_allow_several_widths_of_a_helper_none_is_claimed():
 def test_where_a_helper_is_laid_in_several_ways_it_is_not_judged():
     (seen, *_) = see([CALLED, replace(CALLED, bases=PLAIN)], make_log(21))
 
-    assert "several calls reach this line in different layouts" in seen.reason
+    assert "several calls access memory in this line with different layouts" in seen.reason
 
 
 def test_of_one_call_the_widest_instruction_is_taken():

@@ -195,7 +195,7 @@ def _bytes(point: BudgetPoint) -> str:
 def cost_text(point: BudgetPoint) -> str:
     """The cost of recomputation: operations, and the modelled time if there is one."""
     if point.why_not:
-        return "do not use: gradients would be wrong"
+        return "do not use: wrong gradients"
     flops = f"{point.flops / 1e9:.3g} GFLOP"
     if point.least_us is None:
         return flops
