@@ -373,7 +373,7 @@ def explain_worse_fusion(report: Report, moved: Moved, before: str = "unfused") 
             parts += _for_backward(report, kernel)
         parts = parts or list(_taken_apart(report, kernel))
         reason = " ".join(parts) or "The report does not explain the additional traffic."
-        more = f"It moves {_bytes(together)} ({before}: {_bytes(alone)}; both are estimates)."
+        more = f"It moves {_bytes(together)}, against {_bytes(alone)} {before} (estimates)."
         reasons[id] = f"{more} {reason}"
     return reasons
 
