@@ -350,7 +350,7 @@ def find_unnamed(
         stores = any(True for _ in watched.log.select(name, kind="write"))
         if not stores or not {*held.names} & {*watched.ask_fresh}:
             lost.append(
-                f"its writes to {name}: list it in writes=, or in fresh= if it is scratch memory"
+                f"its writes to {name}: name it in writes=, or in fresh= if it is scratch memory"
             )
             continue
         index = tuple(map(int, wrong.nonzero()[0]))
