@@ -431,9 +431,9 @@ WITHOUT_CURE = {
     asking: "read the input before the call",
     noting_the_time: "compute it before the compiled call",
     noting_a_name: "compute it before the compiled call",
-    writing_a_file: "write it outside compiled code",
-    saving: "write it outside compiled code",
-    seeded: "seed and draw outside compiled code",
+    writing_a_file: "write the file outside compiled code",
+    saving: "write the file outside compiled code",
+    seeded: "seed the generator and draw the numbers outside compiled code",
     ending_early: "compile each side as its own function",
 }
 """Functions whose breaks no change of a few lines takes away, and what is said of each."""

@@ -45,7 +45,7 @@ def test_one_switch_changes_lines_table_graph_and_inspector(page: Any) -> None:
     page.get_by_label("Cost", exact=True).select_option("bound")
     assert first_row(page).startswith("k0")
     assert "Bound: 156 ns" in page.locator(".insp").inner_text()
-    assert "without launch, caches and latency" in page.locator(".insp").inner_text()
+    assert "excludes launch overhead, caches and latency" in page.locator(".insp").inner_text()
     open_pane(page, "Graphs")
     page.locator(".graph-legend", has_text="bound (est.)").wait_for()
     open_pane(page, "Overview")

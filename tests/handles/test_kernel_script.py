@@ -98,7 +98,7 @@ def test_kernels_that_share_a_reduction_run_together(tmp_path: Path) -> None:
     names = [kernel.name for kernel in columns.report.kernels]
     assert len(names) == 2  # parts of the rows, then the parts
     script = columns.report.kernel_script("k1")
-    assert "It runs with k0: they compute parts of the same values." in script
+    assert "The script also runs k0: they compute parts of the same values." in script
     ended = run(script, tmp_path, TRITON_INTERPRET="1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.startswith("buf1 agrees with eager in all 64 values")

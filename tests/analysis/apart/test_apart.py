@@ -30,7 +30,7 @@ def test_a_norm_waits_for_the_last_value_of_its_group() -> None:
     why = explain_apart(UNET, "k6", "k4")
     assert why.sentence == (
         "k6 needs the mean and variance of 2,048 values, and k4 has it only after reading all of "
-        "them. One kernel would have to keep all 8.19 kB, or read the values again."
+        "them. A fused kernel would have to keep all 8.19 kB, or read the values twice."
     )
     assert why.kernels == ("k4", "k6")
     assert why.words == ("op11_op12_op14_op15 and op18: no shared data",)
@@ -39,13 +39,13 @@ def test_a_norm_waits_for_the_last_value_of_its_group() -> None:
 
 def test_a_library_call_between_two_kernels_is_named() -> None:
     why = explain_apart(UNET, "k2", "k4")
-    assert why.sentence.startswith("k3 runs between them, a library call (convolution)")
+    assert why.sentence.startswith("k3, a library call (convolution), runs between them.")
     assert why.concerned == ("k2", "k4", "k3")
 
 
 def test_a_fallback_has_a_cure() -> None:
     why = explain_apart(BLOCK, "k4", "k6")
-    assert why.sentence.startswith("k5 runs between them, a fallback (`aten.topk.default`)")
+    assert why.sentence.startswith("k5, a fallback (`aten.topk.default`), runs between them.")
     assert (
         why.help == "Replace `aten.topk.default` with an operator that Inductor generates code for."
     )
@@ -56,7 +56,7 @@ def test_the_scheduler_reason_is_in_plain_words() -> None:
     why = explain_apart(TRAINING, "k7", "k9")
     assert why.sentence == (
         "No shared data. Both use buf10, but access it in different orders or parts. The scheduler "
-        "found no access that a fused kernel would make only once."
+        "found no memory access that fusion would save."
     )
 
 
@@ -134,8 +134,8 @@ def laid_out(stride: tuple[int, ...], kind: str = "pointwise") -> Report:
 
 def test_layouts_are_compared_where_the_backend_is_silent() -> None:
     said = explain_apart(laid_out((128, 1, 8)), "k0", "k1").sentence
-    assert "k0 iterates in the order of dimensions 0, 1, 2, k1 in the order of " in said
-    assert "dimensions 0, 2, 1; a loop nest has one order." in said
+    assert "k0 iterates over dimensions in the order 0, 1, 2, k1 in the order " in said
+    assert "order 0, 2, 1; a loop nest has one order." in said
     assert said.endswith(SILENT)
     assert "In memory" not in explain_apart(laid_out((128, 16, 1)), "k0", "k1").sentence
 

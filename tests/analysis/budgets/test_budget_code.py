@@ -62,7 +62,7 @@ def test_budgets_are_not_ranked_within_the_error_of_the_preview() -> None:
     wrong = replace(near, budget=0.0, preview_bytes=100, why_not="It draws again.")
     found = Budgets("step", 1.0, (own, near, far, wrong), ())
     assert found.promising == (far,)
-    assert "Try .at(0.5), with a preview of 631 B to 921 B" in found.sentence
+    assert "Try .at(0.5): its previewed peak is 631 B to 921 B" in found.sentence
     assert (own.least_bytes, own.most_bytes) == (1000, 1000)
     nothing = Budgets("step", 1.0, (own, near, wrong), ())
     assert nothing.promising == ()
@@ -92,7 +92,7 @@ def test_on_a_gpu_no_checkpoint_is_offered_for_layers_that_draw() -> None:
     drawing = replace(nodes, columns={**nodes.columns, "target": targets})
     report = replace(LAYERS, tables={**LAYERS.tables, "nodes": drawing})
     titles = [snippet.title for snippet in snippets(report, budgets(), 0.5)]
-    assert titles == ["For the step", "For each layer, by torch.utils.checkpoint"]
+    assert titles == ["For the step", "For each layer, with torch.utils.checkpoint"]
     buffers = LAYERS.buffers
     there = replace(buffers, columns={**buffers.columns, "device": ["cuda:0"] * len(buffers)})
     report = replace(report, tables={**report.tables, "buffers": there})
@@ -106,7 +106,7 @@ def test_no_region_is_offered_around_writes_to_buffers() -> None:
     writing = replace(nodes, columns={**nodes.columns, "target": targets})
     report = replace(LAYERS, tables={**LAYERS.tables, "nodes": writing})
     titles = [snippet.title for snippet in snippets(report, budgets(), 0.5)]
-    assert titles == ["For the step", "For each layer, by torch.utils.checkpoint"]
+    assert titles == ["For the step", "For each layer, with torch.utils.checkpoint"]
 
 
 def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:

@@ -42,7 +42,7 @@ def test_equal_orders_are_counted() -> None:
             [("all_reduce", 8)],
             [("all_reduce", 8), ("all_gather", 64)],
             "Rank 3 deadlocks: it waits for an all-gather of 64 B in the group tp that rank 0 "
-            "never starts, after 1 collective that both start.",
+            "never starts, after 1 collective that both ranks start.",
         ),
         (
             [("reduce_scatter", 8)],

@@ -39,7 +39,7 @@ def test_without_a_measurement_the_model_of_the_target_ranks_the_kernels() -> No
     assert cost is not None
     assert cost.unit == "µs"
     assert cost.source.startswith("model: bytes and operations over the peak rates of the H100")
-    assert "without launch, caches and latency" in cost.source
+    assert "excludes launch overhead, caches and latency" in cost.source
 
 
 def test_without_a_target_that_has_a_model_there_are_only_bytes() -> None:

@@ -97,7 +97,7 @@ def test_a_source_that_is_shared_by_more_calls_is_no_fusion() -> None:
     b, of_b = side(Kernel("k0", "cpp_fused_add_0", "cpp", "i0", nodes=("n0", "n1"), calls=2))
     (match,) = match_kernels(a, b, (of_a, of_b))
     assert match.relation == "regrouped"
-    assert match.why == ("2 calls in both, of 2 and of 1 source",)
+    assert match.why == ("2 calls in both; 2 sources in a, 1 in b",)
 
 
 def test_redacted_reports_can_be_compared() -> None:

@@ -62,7 +62,7 @@ def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: w
     other = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, unknown)})
     told = wb.forecast(other)
     assert {row.source for row in told.rows if row.name.startswith("extern")} == {"bound"}
-    assert "counted with their roofline time, which is too low" in told.notes[0]
+    assert "roofline time, which is too low, for " in told.notes[0]
     assert (told.most_us, told.error) == (None, None), "nobody measured how far off those are"
     assert "error not measured" in told.sentence
     assert told.least_us <= told.call_us
@@ -207,7 +207,7 @@ def test_a_call_waits_for_its_collectives_in_its_time_and_interval(report: wb.Re
             "network time of 1 collective: its links",
         ),
         ({"group_nodes": 8}, "over 8 nodes are not validated"),
-        ({"origin": "hook"}, "hooks start collectives of 90.0 µs"),
+        ({"origin": "hook"}, "hooks start 90.0 µs of collectives"),
     ],
 )
 def test_a_collective_that_is_not_known_leaves_no_upper_end_or_is_in_it(

@@ -22,7 +22,7 @@ def test_common_buffers_are_named_where_no_data_is_shared() -> None:
     why = answers()["op3", "op4"]
     assert why.sentence == (
         "Not fused with op4: no shared data. Both use buf2, but access it in different orders or "
-        "parts. The scheduler found no access that a fused kernel would make only once. They "
+        "parts. The scheduler found no memory access that fusion would save. They "
         "remain separate loops in k2."
     )
     assert why.shared == ("i0:buf2",)

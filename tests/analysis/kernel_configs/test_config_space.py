@@ -94,7 +94,7 @@ def test_a_grid_is_too_wide_along_z_where_inductor_does_not_fold_it(grid: str) -
     assert launch is not None
     why = explain_wide_grid(launch.grid, gpus["h100"])
     if grid == "Grid3D":
-        assert why == "axis 2 of its grid is 70,000, and h100 allows at most 65,535"
+        assert why == "axis 2 of the grid is 70,000, but h100 allows at most 65,535"
         assert launch.blocks == 45_000 * 70_000
     else:
         assert (why, launch.blocks) == (None, 45_000)

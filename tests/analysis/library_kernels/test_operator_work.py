@@ -167,7 +167,7 @@ def test_kernels_that_share_a_call_are_given_equal_parts() -> None:
     mine = call("aten::neg", ([64], "float"))
     work = estimate_work(mine, launches=2)
     assert (work.read_bytes, work.launches) == (128, 2)
-    assert work.reason == "2 kernels share the work, assumed to be equal parts"
+    assert work.reason == "2 kernels share the work; equal shares are assumed"
 
 
 def test_a_triton_kernel_moves_its_arguments_once() -> None:

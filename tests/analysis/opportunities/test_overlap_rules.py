@@ -47,7 +47,7 @@ def test_what_the_kernels_wait_for_names_the_switches() -> None:
     )
     assert "± 15 %" in exposed.source
     assert dict(merged.settings) == {OVERLAP: True, MERGE: True}
-    assert "2 × all_reduce of one group" in merged.text
+    assert "2 × all_reduce in one group" in merged.text
 
 
 def test_one_collective_cannot_be_merged_and_a_hidden_one_is_left_alone() -> None:

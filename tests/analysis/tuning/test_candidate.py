@@ -64,21 +64,21 @@ def test_a_prior_decides_where_there_is_one() -> None:
 
 def test_why_names_waves_occupancy_registers_stages_and_bytes() -> None:
     told = explain_order(H100, SLOW, FAST)
-    begins = "BLOCK_M=64, 4 warps, 3 stages takes 20.0 µs and BLOCK_M=128"
+    begins = "Modelled, not measured: BLOCK_M=64, 4 warps, 3 stages takes 20.0 µs, BLOCK_M=128"
     assert told.startswith(begins)
-    assert "(1.55×). Both times are modelled, not measured." in told
-    assert "264 program instances in 1 wave against 133 program instances in 2 waves" in told
-    assert "2 waves, the last filled to 1 %" in told
-    assert "50 % (limited by registers) against 25 % (limited by shared memory)" in told
-    assert "128 against 255 and 12 spills" in told
-    assert "3 in 49.2 kB of shared memory against 2 in 32.8 kB" in told
-    assert "L2 traffic: 100 MB against 200 MB" in told
+    assert " (1.55×). " in told
+    assert "264 program instances in 1 wave vs. 133 program instances in 2 waves" in told
+    assert "2 waves, the last one 1 % full" in told
+    assert "50 % (limited by registers) vs. 25 % (limited by shared memory)" in told
+    assert "128 vs. 255 and 12 spills" in told
+    assert "3 in 49.2 kB of shared memory vs. 2 in 32.8 kB" in told
+    assert "L2 traffic: 100 MB vs. 200 MB" in told
     assert "first is limited by memory latency, the second by matrix units" in told
 
 
 def test_two_that_the_model_cannot_tell_apart_are_said_to_be_so() -> None:
     told = explain_order(H100, FAST, replace(FAST, warps=8, model_us=20.1))
-    assert told.startswith("Too close to call (1.01×). BLOCK")
+    assert told.startswith("Too close to call (1.01×). Modelled, not measured: BLOCK")
     assert "Both are limited by memory latency." in told
 
 

@@ -55,7 +55,7 @@ def test_a_call_is_refused_once_an_object_is_gone_that_was_compiled_in() -> None
     del thing
     gc.collect()
     with pytest.raises(
-        wb.ContractError, match=r"thing: recompile, because the object that was compiled in is gone"
+        wb.ContractError, match=r"thing: recompile, because this object no longer exists"
     ):
         handle(X)
 
@@ -138,12 +138,12 @@ def of_places(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("holder", "name", "value", "words"),
     [
-        (TABLE, "f", lambda x: x * 3, r"TABLE\['f'\] .*: its compiled-in code has changed"),
+        (TABLE, "f", lambda x: x * 3, r"TABLE\['f'\] .*: its code has changed since compilation"),
         (
             globals(),
             "DOUBLE",
             wrapped(lambda x: x * 4),
-            r"DOUBLE.*cell_contents .*: its compiled-in code",
+            r"DOUBLE.*cell_contents .*: its code has changed since compilation",
         ),
         (Settings, "scale", torch.ones(1), r"'scale'\] .*a tensor, float32\[3\].*float32\[1\]"),
         (Settings, "scale", torch.ones(6)[::2], "with strides"),

@@ -57,10 +57,12 @@ def test_a_helper_that_is_defined_again() -> None:
     assert compiled(X).tolist() == [4.0] * 4
     assert compiled.check_globals()["helper (of cell)"] == "ok"
     exec("def helper(x): return x + 5", scope)
-    assert "helper (of cell): its compiled-in code has changed" in refusal(compiled)
+    assert "helper (of cell): its code has changed since compilation" in refusal(compiled)
     assert compiled.check_globals()["helper (of cell)"].startswith("changed: ")
     del scope["helper"]
-    assert "helper (of cell): it was compiled in and has been removed" in refusal(compiled)
+    assert "helper (of cell): it has been removed or replaced since compilation" in refusal(
+        compiled
+    )
 
 
 def test_a_helper_that_is_written_again_on_another_line_is_the_same() -> None:
@@ -70,7 +72,7 @@ def test_a_helper_that_is_written_again_on_another_line_is_the_same() -> None:
     assert compiled(X).tolist() == [4.0] * 4
     assert compiled.check_globals()["helper (of cell)"] == "ok"
     exec("\n\ndef helper(x, y=1):\n    return x + 1", scope)
-    assert "helper (of cell): its compiled-in code has changed" in refusal(compiled)
+    assert "helper (of cell): its code has changed since compilation" in refusal(compiled)
 
 
 def test_the_function_itself_may_lose_its_name_but_not_its_code() -> None:
@@ -80,7 +82,7 @@ def test_the_function_itself_may_lose_its_name_but_not_its_code() -> None:
     exec("def g(x): return x + 5", scope)
     assert compiled(X).tolist() == [2.0] * 4
     function.__code__ = scope["g"].__code__  # what a reloading notebook does
-    assert "g: its compiled-in code" in refusal(compiled)
+    assert "g: its code has changed since compilation" in refusal(compiled)
 
 
 def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,7 +122,7 @@ def test_a_helper_that_is_gone_is_not_the_builtin_of_its_name() -> None:
     compiled = compile_eager(scope["g"], (X,))
     assert compiled(X).tolist() == [4.0] * 4
     helper = scope.pop("sum")
-    assert "sum (of cell): it was compiled in and has been removed or replaced" in refusal(compiled)
+    assert "sum (of cell): it has been removed or replaced since compilation" in refusal(compiled)
     scope["sum"] = helper
     assert compiled(X).tolist() == [4.0] * 4
     scope["more"] = scope["names"] = 1  # another version of the globals
@@ -140,7 +142,7 @@ def test_a_method_of_a_class(
 ) -> None:
     compiled = compile_eager(Outer(), (X,))
     monkeypatch.setattr(place, name, lambda self, *args: 7.0)
-    assert f"{words}: its compiled-in code has changed" in refusal(compiled)
+    assert f"{words}: its code has changed since compilation" in refusal(compiled)
     monkeypatch.undo()
     assert compiled(X).tolist() == [4.0] * 4
 
@@ -152,7 +154,9 @@ def test_a_forward_of_the_object() -> None:
     assert "Outer.forward" in refusal(compiled)
     del module.forward
     module.inner.forward = lambda x: x  # type: ignore[method-assign]
-    assert "self.inner.forward: the object received its own" in refusal(compiled)
+    assert "self.inner.forward: this attribute was set on the object after compilation" in refusal(
+        compiled
+    )
     del module.inner.forward
     assert compiled(X).tolist() == [4.0] * 4
 
@@ -165,7 +169,7 @@ def test_hooks(register: str, path: str) -> None:
     rows = [row for row in compiled.report.guards if row.kind == "EMPTY_NN_MODULE_HOOKS_DICT"]
     assert rows
     assert {(row.kept, row.why_dropped) for row in rows} == {
-        (False, "checked by the workbench itself, because torch checks no hooks")
+        (False, "checked by aot-workbench itself, because torch does not check hooks")
     }
     handle = getattr(module.get_submodule(path), register)(lambda *_: None)
     where = "Outer.inner" if path else "Outer"

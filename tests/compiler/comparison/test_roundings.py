@@ -76,7 +76,7 @@ def test_a_sum_in_bfloat16_is_further_off_than_one_rounding(seed: int) -> None:
     x = draw(64, 512, seed=seed).to(BRAIN)
     row = judge(add_up, (x,), add_up_in_bfloat16(x), Coarse)
     assert row.verdict == "failed"
-    assert "than rounding in the program and in its result" in row.reason
+    assert "larger than rounding in the program and in the result explains" in row.reason
 
 
 @pytest.mark.parametrize("seed", range(5))

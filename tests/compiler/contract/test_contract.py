@@ -119,8 +119,8 @@ def test_words_for_a_file_ask_for_more_than_those_for_a_package() -> None:
     x = torch.ones(2, 3, requires_grad=True)
     leaves = (describe(Path("x"), torch.ones(2, 3)),)
     assert Contract(leaves).mismatches({"x": x}) == [
-        "x: expected requires_grad=False, got True; pass x.detach(), or compile with such an "
-        "example"
+        "x: expected requires_grad=False, got True; pass x.detach(), or compile with an "
+        "example of this kind"
     ]
     with torch.no_grad():
         assert fits(leaves, {"x": x})

@@ -68,7 +68,9 @@ def test_inputs_that_overlap_are_refused_by_name(compiled: Any, make: Callable[[
 
 def test_one_tensor_twice_is_refused_by_name_where_nothing_is_written() -> None:
     compiled = wb.aot_compile(lambda x, y: x + y, apart(), backend="eager")
-    with pytest.raises(wb.ContractError, match="x and y are one tensor, but were separate"):
+    with pytest.raises(
+        wb.ContractError, match="x and y are the same tensor, but were two tensors when compiled"
+    ):
         compiled(*same())
 
 

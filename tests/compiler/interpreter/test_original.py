@@ -144,7 +144,7 @@ def test_masks_of_forward_and_backward_are_compared() -> None:
             "gradient of call[0][0]",
             "random numbers of inductor_random_default",
         ]
-        assert "the gradients belong to a different mask" in wrong[list(wrong)[1]]
+        assert "the gradients use a different mask" in wrong[list(wrong)[1]]
         assert "draw different random numbers" in found.cause
     same = wb.aot_compile(
         lambda x: checkpoint(lambda x: F.dropout(x, 0.5, True), x, use_reentrant=False),

@@ -54,7 +54,7 @@ def test_strides_and_counts_follow_the_sizes() -> None:
 
 def test_sizes_that_no_call_tries_are_named() -> None:
     cases, _ = list_cases(call(X, X, X, 1024), None)
-    assert "A missing mask would not be seen along n = 1024" in say_untried(cases)
+    assert "A missing mask would go unnoticed along n = 1024" in say_untried(cases)
     cases, _ = list_cases(call(X, X, X, 1024), ())
     assert say_untried(cases) == ""
 

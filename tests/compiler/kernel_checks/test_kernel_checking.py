@@ -95,7 +95,7 @@ def test_of_a_sample_only_what_it_wrote_is_judged() -> None:
     question = CheckQuestion(lambda x, y, out, n: x + y, fresh="out", sample=9, cases=None)
     (case,) = check_call(call, question).cases
     assert (case.verdict, case.programs) == ("passed", 9)
-    assert "9 of 64 programs were run; the others are unchecked." in case.notes
+    assert "9 of 64 program instances were run; the others are unchecked." in case.notes
 
 
 LARGE = (1 << 31) + 4096
@@ -115,8 +115,8 @@ def test_sizes_alone_show_offsets_that_32_bits_do_not_hold() -> None:
     assert wrong.cases[0].verdict == "failed"
     (case,) = check_on_meta(sizes.double_all, x, x, LARGE, WIDE=True).cases
     assert (case.verdict, case.judged) == ("not checked", (OF_SIZES,))
-    assert "on meta" in case.not_judged[0]
-    assert "1,024 of 2,097,156 programs were run" in case.notes[0]
+    assert "on the meta device" in case.not_judged[0]
+    assert "1,024 of 2,097,156 program instances were run" in case.notes[0]
 
 
 def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:
@@ -125,7 +125,7 @@ def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:
     (case,) = checked.cases
     assert (checked.findings, case.verdict, case.judged) == ((), "not checked", ())
     assert case.not_judged[0].startswith(
-        "index: its values may decide which addresses are accessed"
+        "accesses whose addresses may depend on values of index: tensors on the meta device"
     )
     held = check_on_meta(sizes.take, x, torch.arange(64) + 1, x, 64, BLOCK=64)
     assert [row.argument for row in held.findings] == ["x"]  # its numbers are known

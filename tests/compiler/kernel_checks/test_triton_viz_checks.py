@@ -112,7 +112,7 @@ def test_nothing_found_is_its_own_row_and_no_proof(stand_in: Any) -> None:
     assert found.ok is True
     assert found.require() is found
     assert repr(found) == "KernelCheck(add, 1 call: nothing found)"
-    assert "triton-viz 9.9 found no access out of bounds" in found.sentence
+    assert "triton-viz 9.9 found no out-of-bounds access" in found.sentence
     assert "Not a proof" in found.sentence
     assert list(found.frame("cases")["by"]) == ["", "triton-viz 9.9"]
 
@@ -146,10 +146,10 @@ def test_where_not_every_program_was_run_it_is_a_finding(stand_in: Any) -> None:
     found = check(CASES["add"], sample=1)
     (row,) = found.findings
     assert (row.kind, row.by) == ("out of bounds", "triton-viz 9.9")
-    assert row.text.startswith("Out of bounds, by triton-viz 9.9: line ")
+    assert row.text.startswith("Out of bounds (reported by triton-viz 9.9): line ")
     assert found.cases[-1].verdict == "failed"
     assert found.ok is False
-    with pytest.raises(wb.ExpectationError, match="Out of bounds, by triton-viz"):
+    with pytest.raises(wb.ExpectationError, match=r"Out of bounds \(reported by triton-viz"):
         found.require()
     found.require(allow=("out of bounds",))
 
@@ -216,7 +216,7 @@ def test_it_never_makes_a_kernel_of_gluon_checked(stand_in: Any) -> None:
     assert [case.verdict for case in found.cases] == ["not checked", "nothing found"]
     assert found.ok is None
     assert "Nothing was checked: Gluon kernels" in found.sentence
-    assert "triton-viz 9.9 found no access out of bounds" in found.sentence
+    assert "triton-viz 9.9 found no out-of-bounds access" in found.sentence
     with pytest.raises(wb.ExpectationError):
         found.require()
 

@@ -60,7 +60,9 @@ REFUSED = {
         args=(X, X.to(torch.float8_e8m0fnu), *ARGS[2:]), BLOCK=8
     ),
     "add: BLOCK is a tensor, but tl.constexpr needs a number": lambda: call(BLOCK=torch.tensor(8)),
-    "is a launch: pass wb.kernel the kernel itself, and grid": lambda: call(add[(4,)], BLOCK=8),
+    "is a launch: pass wb.kernel the kernel itself, and the grid as": lambda: call(
+        add[(4,)], BLOCK=8
+    ),
     "add: BLOCK is given, but its autotuner's configurations set it": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
     ),

@@ -106,7 +106,7 @@ def test_of_a_layout_whose_question_would_end_the_process_it_says_so():
     )
 
     assert store.conflicts is None
-    assert store.note == "Triton does not count the conflicts of #ttg.padded_shared"
+    assert store.note == "Triton does not count bank conflicts for #ttg.padded_shared"
 
 
 def test_a_text_that_is_missing_is_said():

@@ -59,7 +59,7 @@ def test_its_example_inputs_and_its_ranges_are_those_of_the_package(
     with pytest.raises(wb.ContractError, match=r"x: dimension 0 is 7, outside .* in 2\.\.6"):
         package(torch.randn(7, 8), shift=SHIFT)
     assert package.report.request.name == "Projected"
-    assert "packaged from an exported program, whose frozen attributes" in package.notes[0]
+    assert "packaged from an exported program, which contains frozen attributes" in package.notes[0]
 
 
 @pytest.mark.slow

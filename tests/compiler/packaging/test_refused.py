@@ -75,7 +75,7 @@ def test_autograd_functions_and_arbitrary_masks_work_on_this_torch() -> None:
 def test_python_state_that_the_program_reads() -> None:
     words = refused(samples.Counting().eval(), torch.randn(4))
     assert f'at {place("read below")}: "self.count += 1"' in words
-    assert "it would keep the value at capture" in words
+    assert "it would always use the value from capture" in words
     assert "register_buffer" in words
 
 
@@ -138,7 +138,7 @@ def test_train_mode_names_the_lines_that_it_changes() -> None:
 
 def test_train_mode_is_refused_where_python_asks_for_it() -> None:
     words = refused(samples.AskingMode(), torch.randn(3))
-    assert "its program differs in eval mode" in words
+    assert "and the program in eval mode is different" in words
 
 
 def test_train_mode_that_changes_nothing_is_only_said() -> None:

@@ -63,7 +63,7 @@ def test_the_line_that_fixed_a_size_is_named(f: Any, at: int, size: int, line: s
     assert f'{place(line)}{f.__name__}: "return' in str(caught.value)
     made = compiled(f, X, dims=({at: Dim.AUTO},))
     (note,) = made.report.request.notes
-    assert note.startswith(f"a.shape[{at}] was requested to be dynamic, but is fixed to {size}: ")
+    assert note.startswith(f"a.shape[{at}] was requested as dynamic, but is fixed to {size}: ")
     assert place(line) in note
     assert "a: float32 [8, 6] on cpu" in repr(made)
 

@@ -73,7 +73,7 @@ def test_a_package_of_torch_runs_with_a_warning(of_torch: Path) -> None:
     with pytest.raises(wb.TrustError, match="is not signed"):
         wb.load(of_torch)
     digest = wb.inspect(of_torch).digest
-    with pytest.warns(UserWarning, match="only number and nesting of inputs are checked"):
+    with pytest.warns(UserWarning, match="only the number and nesting of inputs are checked"):
         package = wb.load(of_torch, trust=digest)
     x, y = torch.randn(7, 3), torch.randn(7, 3)
     torch.testing.assert_close(package(x, y), x + y)

@@ -99,7 +99,7 @@ def test_it_is_a_package_for_torch_too(package, rows):
         (lambda x, p: (x, p[:-2]), r"makes batch 2, but x dimension 0 makes it 3"),
         (
             lambda x, p: (x, p[:-1]),
-            r"pairs: dimension 0 is 5, which no batch of 1 or more produces",
+            r"pairs: dimension 0 is 5, which does not match any batch of 1 or more",
         ),
         (lambda x, p: (x[:0], p[:0]), r"x: dimension 0 is 0"),
         (lambda x, p: (x.double(), p), r"x: expected dtype float32, got float64"),

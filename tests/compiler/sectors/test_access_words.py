@@ -41,15 +41,19 @@ def test_each_trouble_is_told_from_the_others(trouble):
     ("trouble", "words"),
     [
         ("narrow", "16-byte aligned, but are moved 4 bytes at a time"),
-        ("masked", "but the mask separates some, so 4 bytes are moved at a time"),
+        ("masked", "but the mask separates some of them, so 4 bytes are moved at a time"),
         ("unaligned", "do not start at a multiple of 16, so 4 bytes are moved at a time"),
-        ("strided", "Neighbouring lanes are 2 elements apart in memory, so 13 % of the fetched"),
+        (
+            "strided",
+            "Neighbouring lanes are 2 elements apart in memory, so only 13 % of the fetched",
+        ),
         ("transposed", "run along axis 0 of the block: swap its axes"),
         (
             "shifted",
-            "An instruction touches 5 sectors, or 4 if aligned to a sector. Every instruction "
-            "starts 1 element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements "
-            "separately, or pass x as a view that starts 1 element before an aligned one.",
+            "An instruction touches 5 sectors; if aligned to a sector, it would touch 4. Every "
+            "instruction starts 1 element (4 bytes) after a multiple of 32 bytes. Handle the first "
+            "7 elements separately, or pass x as a view that starts 1 element before an aligned "
+            "one.",
         ),
         (
             "pitched",
@@ -96,12 +100,12 @@ def test_a_cure_is_said_with_its_evidence():
     said = describe_access(see("narrow"), WidenedAccess((("n", 1000, 1008),), 16))
 
     assert said.endswith(
-        "n = 1000 is not divisible by 16. Recompiled with n = 1008, this line moves 16 bytes "
-        "at a time: pad n to 1008."
+        "n = 1000 is not divisible by 16. When recompiled with n = 1008, this line moves 16 bytes "
+        "at a time. Fix: pad n to 1008."
     )
 
 
 def test_an_argument_that_begins_elsewhere_is_named():
     said = describe_access(see("unaligned"), WidenedAccess((("x", None, None),), 16))
 
-    assert "x does not start at a multiple of 16 bytes. Recompiled with x aligned" in said
+    assert "x does not start at a multiple of 16 bytes. When recompiled with x aligned" in said

@@ -68,7 +68,7 @@ def test_what_the_run_did_not_reach_is_a_row_with_the_reason():
 
     other = next(each for each in see(tensors, make_log(13)) if each.place.line == 6)
     assert (other.argument, other.moved) == ("", None)
-    assert other.reason == "the run reached no memory of an argument in this line"
+    assert other.reason == "the run did not access memory of an argument in this line"
     assert {each.reason for each in see(tensors, make_log(13), stopped="it stopped")} == {
         "it stopped"
     }
@@ -122,13 +122,13 @@ def test_where_the_addresses_allow_several_widths_of_a_helper_none_is_claimed():
     (seen,) = see([CALLED], make_log(13), widths=BOTH)
 
     assert (seen.width, seen.moved) == (None, None)
-    assert "several calls reach this line in different widths" in seen.reason
+    assert "several calls access memory in this line with different widths" in seen.reason
 
 
 def test_where_a_helper_is_laid_in_several_ways_it_is_not_judged():
     (seen, *_) = see([CALLED, replace(CALLED, bases=PLAIN)], make_log(21))
 
-    assert "several calls reach this line in different layouts" in seen.reason
+    assert "several calls access memory in this line with different layouts" in seen.reason
 
 
 def test_of_one_call_the_widest_instruction_is_taken():

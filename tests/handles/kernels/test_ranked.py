@@ -111,7 +111,7 @@ def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
     assert all(row.model_us is None for row in unknown if row.rank)
     plain, known = rank(sizes=sizes, prior=[]), rank(sizes=sizes, prior=tmp_path)
     other = rank(sizes={**sizes, "M": 1 << 20}, prior=[tmp_path])
-    assert str(other[0].note).endswith("similar problem and changes nothing")
+    assert str(other[0].note).endswith("similar problem, so it changes nothing")
     for rows in (plain, known):
         assert [row.rank for row in rows] == [1, 2, None, None]
         assert str(rows[-1].rejection).startswith("BLOCK_K 256 spans several scale blocks")

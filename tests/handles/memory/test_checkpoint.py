@@ -326,7 +326,7 @@ def test_an_absent_gpu_has_times_by_the_model() -> None:
     assert by_roofline.at(0.5).peak_bytes
     assert 'workbench.roofline_estimator("h100")' in by_roofline.code(0.5)
     assert by_roofline.sentence.endswith(
-        "Saved activations were chosen by the roofline of the h100."
+        "Saved activations were chosen with roofline times of the h100."
     )
     assert {row.estimator for row in compiled.report.memory_budgets} == {"roofline"}
     checkpoint = compiled.checkpoint()

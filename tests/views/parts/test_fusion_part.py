@@ -113,7 +113,7 @@ def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> Non
         "another operation runs in between",
     )
     assert "k5 (aten.topk.default, a fallback) must run between them: it needs" in pair["why"]
-    assert "needs the result of k4, and k6 needs its result." in pair["why"]
+    assert "needs the result of k4, and k6 needs the result." in pair["why"]
     said = "op6 with op10_op11_op12_op13: intermediate nodes between node1 & node2. k5"
     assert pair["said"].startswith(said)
     (first, *_) = build_pairs_part(CONVOLUTIONS)["rows"]

@@ -21,8 +21,8 @@ SILENT = "The report does not have the backend's reason."
 _NO_KERNEL = "has no kernel: it is a view, was computed at compile time, or is not in a graph."
 _WHOLE = "reads and writes whole tensors, so nothing can be fused into it"
 _TUNED = (
-    "`mode='max-autotune'` also tries generated matmuls instead of the library call; one that wins "
-    "can fuse elementwise work."
+    "`mode='max-autotune'` also tries generated matmuls; if one beats the library call, it can "
+    "fuse elementwise work."
 )
 _KEPT = 4096  # bytes of a reduction's input: fewer stay in registers
 _NAMED = 4
@@ -157,18 +157,18 @@ class _Answers:
             count = number_text(reduced.count, "whole")
             text = (
                 f"{y.id} needs the {reduced.word} of {count} values, and {x.id} has it only "
-                "after reading all of them. One kernel would have to keep all "
-                f"{number_text(reduced.bytes, 'bytes')}, or read the values again."
+                "after reading all of them. A fused kernel would have to keep all "
+                f"{number_text(reduced.bytes, 'bytes')}, or read the values twice."
             )
             return text, None, f"{y.id} needs the {reduced.word} first"
         if between is not None and between.is_generated:
             text = (
-                f"{between.id} runs between them: {y.id} needs its result, and a kernel cannot "
-                "wait for another one while it runs."
+                f"{between.id} runs between them: {y.id} needs the result of {between.id}, and a "
+                "running kernel cannot wait for another kernel."
             )
             return text, None, f"{between.id} runs between"
         if between is not None:
-            text = f"{between.id} runs between them, {_what(between)}: it {_WHOLE}."
+            text = f"{between.id}, {_what(between)}, runs between them. It {_WHOLE}."
             brief = f"{between.id} runs between: {_what(between)}"
             return text, _cure_fallback(between), brief
         return self._known(x, y, tries), None, ""
@@ -244,13 +244,13 @@ def _join(names: Sequence[str]) -> str:
 
 
 REDUCTIONS: Mapping[str, str] = {
-    "all": "conjunction",
+    "all": "logical AND",
     "amax": "maximum",
     "amin": "minimum",
-    "aminmax": "extremes",
-    "any": "disjunction",
-    "argmax": "place of the maximum",
-    "argmin": "place of the minimum",
+    "aminmax": "minimum and maximum",
+    "any": "logical OR",
+    "argmax": "index of the maximum",
+    "argmin": "index of the minimum",
     "logsumexp": "logarithm of the sum",
     "max": "maximum",
     "mean": "mean",
@@ -259,7 +259,7 @@ REDUCTIONS: Mapping[str, str] = {
     "norm": "norm",
     "linalg_vector_norm": "norm",
     "prod": "product",
-    "std": "deviation",
+    "std": "standard deviation",
     "sum": "sum",
     "var": "variance",
     "var_mean": "mean and variance",
@@ -466,10 +466,10 @@ class KernelFacts:
             return
         orders = self._order_of(ours), self._order_of(theirs)
         if ours.shape == theirs.shape and None not in orders and orders[0] != orders[1]:
-            texts = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
+            texts = [", ".join(map(str, order or ())) for order in orders]
             yield (
-                f"{x.id} iterates in the order of {texts[0]}, {y.id} in the order of {texts[1]}; "
-                "a loop nest has one order."
+                f"{x.id} iterates over dimensions in the order {texts[0]}, {y.id} in the order "
+                f"{texts[1]}; a loop nest has one order."
             )
 
     def _templates(self, x: Kernel, y: Kernel) -> Iterator[str]:

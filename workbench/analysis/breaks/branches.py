@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from workbench.analysis.breaks.broken_statement import Rewrite, change_of, replaced
 
-_BOTH = "Both sides are computed, and the condition selects. Both must be safe to compute."
+_BOTH = (
+    "Both sides are computed, and the condition selects one result. Both must be safe to compute."
+)
 _CLAMP = "torch.clamp needs no branch and stays in the graph."
 _COND = (
     "Both sides become functions, and torch.cond runs one of them. They must return tensors of the "

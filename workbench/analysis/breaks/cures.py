@@ -43,9 +43,9 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "Unsupported Tensor.backward() call": (_GRADIENTS, _BACKWARD),
     "using `torch.autograd.grad` with": (_GRADIENTS, _BACKWARD),
 }
-_LOGGED = "Let Dynamo skip calls of this method, for every logger and in all compiled code."
+_LOGGED = "Let Dynamo skip calls to this method, for every logger and in all compiled code."
 _UNSAID = (
-    "Let Dynamo skip calls of this function in all compiled code, because its line has other "
+    "Let Dynamo skip calls to this function in all compiled code: the line has other "
     "statements too."
 )
 _SAYING = {"print(": "builtins.print", "warnings.warn(": "warnings.warn"}
@@ -56,7 +56,7 @@ _EXPLICIT = (
     "Keep the call out of the graph explicitly. The break stays at the same cost, but is visible "
     "in the code and independent of Dynamo options."
 )
-_MOVED = "Move the message after the last operator, where it splits nothing."
+_MOVED = "Move the message after the last operator, where it does not split the graph."
 _LEFT_OUT = "Remove the explicit break."
 _CALLS = (
     "Attempted to call function marked as skipped",
@@ -289,15 +289,15 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"torch\.save\(|np\.save\w*\(|\.write\w*\(|open\([^)]*['\"][wax]|\bdump\(|save_file\(",
-        f"write it outside compiled code: {_AFTER}",
+        f"write the file outside compiled code: {_AFTER}",
     ),
-    (r"\bopen\(|\.read\w*\(", f"read it before the call: {_ARGUMENT}"),
+    (r"\bopen\(|\.read\w*\(", f"read the file before the call: {_ARGUMENT}"),
     (r"uuid|strftime|isoformat|ctime\(", _TEXT),
     (r"\btime\.(?!sleep)\w+\(", "read the clock around the compiled call"),
     (r"datetime|time\.\w+\(", _ARGUMENT),
     (
         r"manual_seed\(|random\.seed\(|default_rng\(|Generator\(|\.shuffle\(|random\.\w+\(|rng\.",
-        f"seed and draw outside compiled code: {_ARGUMENT}",
+        f"seed the generator and draw the numbers outside compiled code: {_ARGUMENT}",
     ),
     (
         r"\brepr\(|\bstr\(|\bformat\(|\bid\(",
@@ -340,7 +340,7 @@ _NO_ADVICE = re.compile(
 )
 _AVOID = re.compile(r"^Avoid calling (?:the function |builtin )?`(?P<name>[\w.]+)`")
 _UNDER_GUARD = f"if not {COMPILING}:\n"
-_UNDER = f"write it under `if not {COMPILING}:`, or after the call"
+_UNDER = f"write the message under `if not {COMPILING}:`, or after the call"
 _CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
 _EITHER = "choose between the two branches with torch.where, or with torch.cond if only one may run"
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
@@ -360,7 +360,7 @@ _CAUSES: tuple[tuple[str, str], ...] = (
     ("Data-dependent branching", "which branch runs depends on the values of a tensor"),
     ("Data-dependent assertion", "the assertion depends on the values of a tensor"),
     (DATA_DECISION, "which branch runs depends on the values of a tensor"),
-    (DATA_NUMBER, "torch needs a number that only a run can compute"),
+    (DATA_NUMBER, "torch needs a number that is known only at run time"),
     ("Unsupported Tensor.item()", "it reads the value of a tensor into Python"),
     ("Tensor.tolist()", "it reads the values of a tensor into Python"),
     ("Data dependent operator", "it reads the value of a tensor into Python"),

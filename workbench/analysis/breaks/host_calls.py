@@ -22,13 +22,11 @@ _PRINTING = {"print", "pprint", "breakpoint", "set_trace"}
 _STREAMS = {"stdout", "stderr", "tqdm", "sys.stdout", "sys.stderr"}
 _NOT_COMPUTING = {"time.sleep", "sleep", "gc.collect", "torch.cuda.synchronize"}
 _CLOCK = (
-    "Compiled code cannot read the clock: the value is {} there. To time a compiled call, read "
+    "Compiled code cannot read the clock and uses {} instead. To time a compiled call, read "
     "the clock before and after it."
 )
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "thread_time"}
-_PROGRESS = (
-    "Compiled code iterates over the same items without a progress bar, with its loop unrolled."
-)
+_PROGRESS = "Compiled code unrolls the loop over the same items, without a progress bar."
 
 
 def rewrite_message(broken: BrokenStatement) -> Iterator[Rewrite]:

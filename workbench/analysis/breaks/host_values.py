@@ -24,12 +24,12 @@ _ONCE = (
     "only for values that never change while the program runs."
 )
 _OPERATOR_TITLE = "Read the number inside a custom operator"
-_OPERATOR = "A custom operator reads the number whenever the compiled code runs, as before."
+_OPERATOR = "As before, the number is read on every call, now by a custom operator."
 _UNUSED_TITLE = "Keep the unused value out of compiled code"
-_UNUSED = "Nothing reads {} here; eager still computes it."
+_UNUSED = "{} is not used here; eager still computes it."
 _COPY_TITLE = "Copy the tensor with torch"
-_DEEP = "`.detach().clone()` has the same values in its own memory, as the copy has."
-_SHALLOW = "`.detach()` has the same values in the same memory, as the copy has."
+_DEEP = "`.detach().clone()` has the same values in its own memory, like the copy."
+_SHALLOW = "`.detach()` has the same values in the same memory, like the copy."
 _MODULES = {
     *("json", "pickle", "hashlib", "re", "platform", "socket", "getpass", "base64", "zlib"),
     *("struct", "locale", "glob", "tomllib", "toml", "yaml", "csv", "configparser", "pathlib"),

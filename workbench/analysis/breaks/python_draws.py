@@ -19,7 +19,7 @@ from workbench.analysis.breaks.broken_statement import (
 )
 from workbench.analysis.breaks.host_calls import join_dotted
 
-_TITLE = "Draw the number in an operator"
+_TITLE = "Draw the number inside a custom operator"
 _DRAWN = "A custom operator draws the same number at run time, from the same generator."
 _SEVERAL = (
     "One custom operator draws the same numbers at run time, in the same order and from the same "

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from workbench.analysis.breaks.broken_statement import BrokenStatement, Rewrite, change_of, replaced
 
 _NUMBER = (
-    "A 0-d tensor computes like a number and stays in the graph. It is detached: like a number, it "
-    "has no gradient."
+    "A 0-d tensor gives the same results as a number and stays in the graph. It is detached: like "
+    "a number, it has no gradient."
 )
 _WHOLE = f"{_NUMBER} `.long()` truncates, as int() does."
 _REAL = f"{_NUMBER} Multiplying by 1.0 makes it a float, as float() does."
 _COUNTED = (
-    "Its shape is static, while bincount's depends on the data. Every value must be less than {}."
+    "The shape of the result is static; with bincount, it depends on the data. Every value must "
+    "be less than {}."
 )
 _LISTED = (
-    "A tensor computes like the list of its values and stays in the graph. It is detached: like a "
-    "list, it has no gradient."
+    "A tensor gives the same results as a list of its values and stays in the graph. It is "
+    "detached: like a list, it has no gradient."
 )
 _SCALARS = "capture_scalar_outputs"
 _TO_HOST = ("tolist", "numpy", "cpu")

@@ -37,8 +37,8 @@ from workbench.report.rows import REFUSED_GRAPH
 
 _TITLE = "Pick with index_select"
 _PICKED = (
-    "The tensors are stacked, and the index selects one at run time. All need the same shape and "
-    "dtype, and the index must not be negative."
+    "The tensors are stacked, and the index selects one at run time. The tensors need the same "
+    "shape and dtype, and the index must not be negative."
 )
 
 
@@ -95,8 +95,8 @@ def _table(tree: ast.AST, name: str) -> str | None:
 
 
 _KEPT = (
-    "The condition becomes an assertion in the graph. On a GPU it fires late and leaves the CUDA "
-    "context unusable."
+    "The condition becomes an assertion in the graph. On a GPU, the assertion fails later than "
+    "the line that caused it, and the CUDA context becomes unusable."
 )
 _ASSERTED = "Assert a tensor"
 _ASYNC = "Check with torch._assert_async"
@@ -270,7 +270,7 @@ def rewrite_masked_sum(
     zero = where(picked.slice, picked.value, ast.Constant(0))
     total = ast.Call(ast.Attribute(zero, "sum", ast.Load()), [], [])
     code = ast.unparse(replaced(statement, call, total))
-    return change_of("Sum with zeros instead of a mask index", _MASKED, statement, code)
+    return change_of("Replace masked values with zeros before the sum", _MASKED, statement, code)
 
 
 def _summed(node: ast.AST) -> ast.Subscript | None:
@@ -294,8 +294,8 @@ def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
 
 _LOOP = (
     "The condition and the body become functions; torch runs the body until the condition is "
-    "false. Loop values "
-    "must keep shape and dtype, and not every release supports gradients through it."
+    "false. Loop variables must keep their shape and dtype. Not every torch release supports "
+    "gradients through such a loop."
 )
 
 

@@ -59,7 +59,7 @@ def snippets(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, 
         "For one forward",
         "import torch\n\n\n@torch.compile\ndef step(*args, **kwargs):\n"
         f"    with {_REGION}({budget:g}):\n        return model(*args, **kwargs)",
-        "`model` is yours. Put the region into the compiled function, around its whole body. "
+        "`model` is yours. Put this `with` block around the whole body of the compiled function. "
         "It does nothing outside compiled code, and torch refuses two budgets in one graph.",
     )
     regions = () if _draws(report) or _has(report, "aten.copy_.default") else (region,)
@@ -95,10 +95,9 @@ def _policy(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, .
         f"In the forward of {holder or 'the module'}, where self.{name} are the layers {layers} "
         f"and x is their input. It saves {what} and recomputes the rest of a layer. It selects "
         "operators, while the budget selects values, so the savings are similar but not equal. "
-        "A "
-        "layer must not write in place; pass on any other arguments of your layers."
+        "A layer must not write in place; add any other arguments that your layers take."
     )
-    return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
+    return (Snippet("For each layer, with torch.utils.checkpoint", "\n".join(lines), note),)
 
 
 def _draws(report: Report) -> bool:

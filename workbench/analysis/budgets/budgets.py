@@ -128,7 +128,7 @@ class Budgets(Presented):
             first = self.promising[0]
             sizes = (number_text(size, "bytes") for size in (first.least_bytes, first.most_bytes))
             return (
-                f". Try .at({first.budget:g}), with a preview of {' to '.join(sizes)} (preview "
+                f". Try .at({first.budget:g}): its previewed peak is {' to '.join(sizes)} (preview "
                 f"error on ten steps: −{low} to +{high})."
             )
         others = [p for p in self.points if p.peak_bytes is None and not p.why_not]
@@ -145,7 +145,9 @@ class Budgets(Presented):
             return f"{self.name} has a budget of {own.budget:g}. {own.why_not}"
         left_out = _left_out(max(point.unsized for point in self.points))
         if self.roofline_of is not None:
-            left_out += f" Saved activations were chosen by the roofline of the {self.roofline_of}."
+            left_out += (
+                f" Saved activations were chosen with roofline times of the {self.roofline_of}."
+            )
         count = sum(point.peak_bytes is not None for point in self.points)
         compiled = f"of {plural(count, 'compiled budget')}"
         if best.budget == own.budget:
@@ -193,7 +195,7 @@ def _bytes(point: BudgetPoint) -> str:
 def cost_text(point: BudgetPoint) -> str:
     """The cost of recomputation: operations, and the modelled time if there is one."""
     if point.why_not:
-        return "not to be used: wrong gradients"
+        return "do not use: wrong gradients"
     flops = f"{point.flops / 1e9:.3g} GFLOP"
     if point.least_us is None:
         return flops

@@ -20,7 +20,7 @@ VERDICTS: Mapping[Verdict, str] = {
     "explicit": "Compiled and run: the results are the same, and the break is explicit in the "
     "code.",
     "no help": "The results are the same, and so are the numbers of graphs and breaks.",
-    "refused": "The results differ, or the changed code raises, so it is not offered.",
+    "refused": "Not offered: the results differ, or the changed code raises.",
     "not checked": "The change could not be applied to a copy, or a result cannot be compared.",
 }
 """What each word of `TriedChange.verdict` means."""
@@ -67,9 +67,9 @@ class TriedChange:
         counts = f"{before.recompiles} → {after.recompiles} recompiles"
         if before.breaks or after.breaks:
             counts += f", {before.breaks} → {after.breaks} graph breaks"
-        where = f"{plural(self.calls, 'call')} of the session, replayed on copies"
+        where = f"{plural(self.calls, 'call')} of the session (replayed on copies)"
         if after.cost >= before.cost:
-            counts = f"It does not help: {counts}"
+            counts = f"The change does not help: {counts}"
         return f"{counts} in {where} with the backend {self.backend}. {self.checked}"
 
 

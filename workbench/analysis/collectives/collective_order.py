@@ -59,15 +59,15 @@ def _say(
     within: str,
 ) -> str:
     where = f"in the group {group}" if group != ALL_RANKS else "of all ranks"
-    after = f", after {plural(alike, 'collective')} that both start" if alike else ""
+    after = f", after {plural(alike, 'collective')} that both ranks start" if alike else ""
     if there is None or here is None:
         waits, never, row = (rank, first, here) if there is None else (first, rank, there)
         assert row is not None
         if within:
             return (
                 f"Rank {waits} deadlocks in {within} unless rank {never} starts "
-                f"{_with_article(row)} {where} elsewhere: that rank does not start one "
-                f"there{after}."
+                f"{_with_article(row)} {where} elsewhere: rank {never} does not start one in "
+                f"{within}{after}."
             )
         return (
             f"Rank {waits} deadlocks: it waits for {_with_article(row)} {where} that rank {never} "

@@ -102,7 +102,7 @@ def _bound(report: Report) -> Cost:
         row = rows.get(kernel.id)
         return None if row is None or row.bound_us is None else row.bound_us * max(kernel.calls, 1)
 
-    left_out = "without launch, caches and latency"
+    left_out = "excludes launch overhead, caches and latency"
     source = f"model: bytes and operations over the peak rates of the {name}, {left_out}"
     unknown = "neither its bytes nor its operations are known"
     return Cost("bound", "µs", source, f"model: {left_out}", unknown, _known(report, bound))

@@ -160,8 +160,8 @@ def _shared_sources(match: KernelMatch, a: _Side, b: _Side) -> tuple[str, ...]:
     calls = [sum(max(kernel.calls, 1) for kernel in side) for side in (ones, others)]
     if calls[0] != calls[1] or len(ones) == len(others):
         return ()
-    sources = f"{len(ones)} and of {plural(len(others), 'source')}"
-    return (f"{plural(calls[0], 'call')} in both, of {sources}",)
+    sources = f"{plural(len(ones), 'source')} in a, {len(others)} in b"
+    return (f"{plural(calls[0], 'call')} in both; {sources}",)
 
 
 def _why(

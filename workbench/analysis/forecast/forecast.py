@@ -129,13 +129,13 @@ def _list_wait_notes(rows: list[Collective], hooked: float, nodes: int) -> Itera
         yield f"without the network time of {many}{f': {why}' if why else ''}"
     if hooked:
         took = number_text(hooked * 1e-6, "seconds")
-        yield f"hooks start collectives of {took}, whose exposed part is not known"
+        yield f"hooks start {took} of collectives; how much of it is exposed is not known"
     if nodes > MOST_CHECKED_NODES:
         yield (f"collectives over {nodes} nodes are not validated and may take longer")
 
 
 MISSING = (
-    "guards and other Python overhead of the call, gaps between kernels, copies from and to the "
+    "guards and other Python overhead of the call, gaps between kernels, copies to and from the "
     "host, the first calls"
 )
 """What no forecast includes."""
@@ -391,8 +391,8 @@ def _list_notes(rows: Sequence[KernelForecast]) -> Iterator[str]:
         names = list(dict.fromkeys(row.name for row in missing))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield (
-            f"{plural(len(missing), 'unmodelled kernel')}, counted with their roofline time, "
-            f"which is too low ({', '.join(names[:3])}{more})"
+            f"roofline time, which is too low, for {plural(len(missing), 'unmodelled kernel')} "
+            f"({', '.join(names[:3])}{more})"
         )
     reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
     if reason:
@@ -413,8 +413,8 @@ def _try(report: Report) -> Forecast | None:
 
 _MODELLED = "GPU time by the calibrated model"
 _ERROR = (
-    "Relative error; four of five kernels outside the fit are within it, unknown for "
-    "roofline bounds"
+    "Relative error: 80 % of the kernels outside the fit are within it. Unknown for roofline "
+    "bounds."
 )
 NO_LINE = "no source line"
 

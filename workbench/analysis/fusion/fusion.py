@@ -395,7 +395,7 @@ def _in_loops(report: Report, kernel: Kernel) -> Iterator[str]:
     ]
     if again:
         yield (
-            f"Its {plural(len(loops), 'loop')} run one after another, and more than one reads "
+            f"It has {plural(len(loops), 'loop')}, one after another, and several of them read "
             f"{_list_names(again)}."
         )
 
@@ -437,7 +437,7 @@ def _taken_apart(report: Report, kernel: Kernel) -> Iterator[str]:
         if kernel.id in users and len(users) > 1:
             yield (
                 f"Eager runs {operator.name} as one operator; here {_list_names(users)} compute "
-                "it, and each reads what it needs."
+                "it, and each of them reads its own inputs."
             )
             return
 
@@ -465,7 +465,7 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
     if copied:
         yield f"It copies the inputs of {who} into the layout that the library requires."
     if ended:
-        yield f"It reads the result of {done} again to finish it, for example to add the bias."
+        yield f"It reads back the result of {done} to finish it, for example to add the bias."
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
@@ -484,8 +484,8 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     who = _list_names([other.id for other in others])
     verb = "compute" if len(others) > 1 else "computes"
     yield (
-        f"It recomputes {names}, which {who} also {verb}, so it reads their inputs instead of a "
-        "stored result."
+        f"It recomputes {names}, which {who} also {verb}. So it reads the inputs of {names} "
+        "instead of a stored result."
     )
     all_of = [moved[member.id] for member in (kernel, *others) if member.id in moved]
     alone, together = (sum(part) for part in zip(*all_of, strict=True))

@@ -247,7 +247,7 @@ class Apart:
                 return f"{_NOTHING_SHARED}, so fusing them would save no traffic.", None
             return (
                 f"Both use {names}, but access it in different orders or parts. The scheduler "
-                "found no access that a fused kernel would make only once."
+                "found no memory access that fusion would save."
             ), None
         if pair.reason.startswith("intermediate nodes"):
             return self._between(a, b)
@@ -276,7 +276,7 @@ class Apart:
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
             f"{words[1]} must run between them: it reads {through.rpartition(':')[2]} from "
-            f"{words[0]}, and {words[2]} needs its result."
+            f"{words[0]}, and {words[2]} needs the result."
         )
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")

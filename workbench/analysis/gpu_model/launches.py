@@ -253,9 +253,9 @@ def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Itera
     if not is_graphed:
         launch_us = number_text(call.call_us / len(simulated.rows) / 1e6, "seconds")
         yield (
-            f"measured: {number_text(call.call_us / 1e6, 'seconds')} a call, "
-            f"{number_text(call.call_us / simulated.plain_us, 'amount')}× the model, or at most "
-            f"{launch_us} a launch, including the rest of the call's Python"
+            f"measured: a call takes {number_text(call.call_us / 1e6, 'seconds')}, "
+            f"{number_text(call.call_us / simulated.plain_us, 'amount')}× the modelled time; a "
+            f"launch takes at most {launch_us}, which includes the call's other Python code"
         )
     yield from call.notes
 

@@ -18,7 +18,7 @@ from workbench.report.presenter import Presented, Viewed, presenter
 if TYPE_CHECKING:
     import pandas
 
-UNTRIED = "A missing mask would not be seen along"
+UNTRIED = "A missing mask would go unnoticed along"
 """What the remark begins with that says which sizes were not tried: it is part of the answer."""
 _ORDER = (
     "out of bounds",

@@ -160,7 +160,7 @@ def explain_wide_grid(grid: Sequence[int], gpu: Gpu) -> str | None:
     for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=False)):
         if size > most:
             its, limit = (number_text(number, "whole") for number in (size, most))
-            return f"axis {axis} of its grid is {its}, and {gpu.name} allows at most {limit}"
+            return f"axis {axis} of the grid is {its}, but {gpu.name} allows at most {limit}"
     return None
 
 

@@ -47,8 +47,8 @@ class Layout(Presented):
         row = self.row
         size = " × ".join(map(str, row.shape)) or "1"
         return (
-            f"{row.op} in line {row.line or '?'}: {size} elements, {row.registers} in each of "
-            f"{row.lanes} lanes of {row.warps} warps ({row.layout})."
+            f"{row.op} in line {row.line or '?'}: {size} elements, {row.registers} in each lane of "
+            f"{row.warps} warps of {row.lanes} lanes ({row.layout})."
         )
 
     def list_holders(self) -> Iterator[Holder]:

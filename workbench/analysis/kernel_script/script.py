@@ -66,8 +66,8 @@ def _readers(parts: list[Buffer], own: set[str]) -> set[str]:
 
 
 _ON_A_GPU = (
-    "Run it on the GPU that it was compiled for. With TRITON_INTERPRET=1 in the environment it\n"
-    "runs on a CPU, in the interpreter of the package aot-workbench."
+    "Run it on the GPU that it was compiled for. With TRITON_INTERPRET=1 in the environment,\n"
+    "it runs on a CPU, in the interpreter of aot-workbench."
 )
 
 _COARSE = ("torch.bfloat16", "torch.float16")
@@ -154,7 +154,9 @@ class _Script:
         others = [kernel.id for kernel in self._kernels if kernel.id != self._kernel.id]
         if not others:
             return ""
-        return f"It runs with {' and '.join(others)}: they compute parts of the same values.\n"
+        return (
+            f"The script also runs {' and '.join(others)}: they compute parts of the same values.\n"
+        )
 
     def _inputs(self) -> Iterator[str]:
         starts = list(self._starts())
@@ -211,7 +213,7 @@ class _Script:
 
     def _given(self, eager: Slice) -> str:
         pairs = [f"{name}={self._value(name, 'tensors[{!r}]')}" for name in eager.inputs]
-        doc = '    """The values of the graph that the kernel starts from."""'
+        doc = '    """The graph values that the kernel reads."""'
         return "\n".join(
             ["", "def given(tensors):", doc, f"    return dict({', '.join(pairs)})", ""]
         )

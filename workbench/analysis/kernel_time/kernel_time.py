@@ -124,5 +124,5 @@ def _time_chosen(work: Work, call: LibraryCall, gpu: Gpu) -> KernelTime:
     if choice.is_known:
         return replace(timed, us=choice.us, error=error)
     error = error and min(error * _STRANGE, _WIDEST)
-    why = f"{timed.because}; no kernel for {work.dtype} was in the traces"
+    why = f"{timed.because}; the traces have no {work.dtype} kernel"
     return replace(timed, us=choice.us, error=error, because=why)

@@ -143,7 +143,7 @@ def time_product(
         flight = latency / max(tile.stages - 1, 0.5)
         return {
             **{name: blocks * clocks for name, clocks in shared.items()},
-            "serial work within a block (instructions in order, barriers, scale loads)": alone,
+            "serial work within a block (in-order instructions, barriers, scale loads)": alone,
             "memory latency": flight,
         }
 

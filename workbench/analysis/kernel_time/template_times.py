@@ -81,7 +81,7 @@ def time_template(work: TemplateWork, tile: TemplateTile, gpu: Gpu) -> KernelTim
     bound_us = work.find_bound_us(gpu)
     shared = (tile.m + tile.n) * tile.k * work.width * max(1, tile.stages)
     if shared > gpu.shared_per_block_optin:
-        why = "needs more shared memory than a block can have, as modelled"
+        why = "needs more shared memory than a block can have (modelled)"
         return KernelTime(None, bound_us, because=why)
     threads = tile.warps * gpu.warp_size
     needed = tile.m * tile.n / threads + _OTHER_REGISTERS

@@ -57,7 +57,7 @@ AXES = {"batch": 0, "length": 1}
 _FAR = 2**20
 _SLIGHT = 0.002  # of the peak: such as a mask
 MISSING = (
-    "the device context and library workspaces (some hundred MB), memory that library calls "
+    "the device context and library workspaces (a few hundred MB), memory that library calls "
     "allocate and free, fragmentation"
 )
 MISSING_OF_STEP = f"{MISSING}, temporaries of the optimizer step"
@@ -116,7 +116,9 @@ class Place:
             return f"step {self.steps + 1} of the {name}"
         before = plural(self.steps, "step")
         return (
-            f"{before} before the last of the {name}" if self.steps else f"last step of the {name}"
+            f"{before} before the last step of the {name}"
+            if self.steps
+            else f"last step of the {name}"
         )
 
 
@@ -363,8 +365,8 @@ class Fit(LiveOnly, Presented):
         call = f"A training step with {self.optimizer}" if self.is_training else "A call"
         largest = ", ".join(f"{number_text(r.bytes, 'bytes')} {r.part}" for r in self.parts[:3])
         return (
-            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}. {call} of "
-            f"{list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
+            f"{self.name} with {plural(self.layers, 'layer')} {verdict} {self.gpu}. {call} for "
+            f"inputs of {list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
             f"{number_text(self.capacity, 'bytes')} ({largest}).{self._tell_call()}"
         )
 

@@ -26,7 +26,7 @@ _DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
 def name_optimizer(optimizer: str | float | None, moments: str) -> str:
     """What an optimizer that `state_bytes` takes is called."""
     if isinstance(optimizer, int | float):
-        return f"an optimizer of {optimizer} B per parameter"
+        return f"an optimizer with {optimizer} B of state per parameter"
     return f"{optimizer} ({moments})" if optimizer else "no optimizer"
 
 

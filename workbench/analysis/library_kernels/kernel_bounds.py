@@ -289,7 +289,7 @@ def tell_passes(kernel: LibraryKernel) -> Iterator[str]:
     if _LAYOUTS.search(kernel.name):
         yield "it only converts a layout for a convolution: torch.channels_last avoids it"
     elif "collect_statistics" in kernel.name or "batch_norm_backward_reduce" in kernel.name:
-        yield "it reads the data an additional time, only for the statistics"
+        yield "it reads the data once more, only for the statistics"
     elif kernel.part == "split sum":
         yield "it is the reduction of a split-K matmul"
 

@@ -55,18 +55,18 @@ def estimate_work(
     name = call.base_name
     estimate = product_work.ESTIMATORS.get(name)
     if estimate is not None and own_kernel.kind not in _OF_PRODUCTS:
-        return unknown(f"it prepares or finishes what another kernel of {name} computes")
+        return unknown(f"a helper kernel of {name}: another kernel does the main work")
     estimate = estimate or ESTIMATORS.get(name)
     if estimate is None:
         return unknown(f"the traffic and operations of {call.name} are not known")
     if own_kernel.is_helper and (name not in _SUMS or "FusedParams" in own_kernel.name):
-        return unknown(f"it prepares or finishes what another kernel of {name} computes")
+        return unknown(f"a helper kernel of {name}: another kernel does the main work")
     if own_kernel.family == "fill" and name not in _FILLED:
         return unknown(f"it clears memory for {name}")
     try:
         return _share(estimate(call, own_kernel), launches)
     except _IMPOSSIBLE:  # a trace comes from outside: its shapes need not be those of the operator
-        return unknown(f"the recorded inputs do not fit {name}")
+        return unknown(f"the recorded inputs do not match {name}")
 
 
 def read_operator_kind(name: str) -> Kind:
@@ -87,7 +87,7 @@ def _share(work: Work, launches: int) -> Work:
         reused_bytes=work.reused_bytes // launches,
         elements=_part(work.elements, launches),
         launches=launches,
-        reason=work.reason or f"{launches} kernels share the work, assumed to be equal parts",
+        reason=work.reason or f"{launches} kernels share the work; equal shares are assumed",
     )
 
 

@@ -276,7 +276,7 @@ class Memory(Viewed, Presented):
         bound = "At most" if self.is_upper_bound else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} are live at the peak "
-            f"(at {whole.kernel or whole.name or 'its start'}), "
+            f"(at {whole.kernel or whole.name or 'the start'}), "
             f"{number_text(above, 'bytes')} of it above weights and inputs"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
@@ -311,7 +311,7 @@ class Memory(Viewed, Presented):
         step = worst.step if self._hold_while(worst) >= self.peak else self.peaks[-1].step or 0
         where = self.timeline.kernels[step] or self.timeline.walk.steps[step].kernel
         most = number_text(self.most, "bytes")
-        return f" Not counted: {words} (with it at most {most}, at {where})."
+        return f" Not counted: {words} (with it, the peak is at most {most}, at {where})."
 
     @checked
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:

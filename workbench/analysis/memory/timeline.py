@@ -231,22 +231,22 @@ class _Reader:
         if self._shards is not None:
             self._notes += self._shards.list_notes()
         if any(program.is_sized_by_hint for program in self._programs):
-            self._notes.append("dynamic sizes are those of the compiled call")
+            self._notes.append("dynamic sizes other than those of the compiled call")
         if any(program.branches for program in self._programs):
             self._notes.append("memory of branches and loops that are chosen at run time")
         calls = sum(program.calls for program in self._programs)
         if calls:
             self._notes.append(
-                f"temporary memory of {plural(calls, 'call')} of regions that were compiled once"
+                f"temporary memory of {plural(calls, 'call')} to nested regions (compiled once)"
             )
         unread = sum(program.unread for program in self._programs)
         if unread:
-            self._notes.append(
-                f"memory of {plural(unread, 'line')} of the program that could not be parsed"
-            )
+            self._notes.append(f"memory of {plural(unread, 'unparsable line')} of the program")
         devices = list_devices(self._report)
         if len(devices) > 1:
-            self._notes.append(f"the bytes of {' and '.join(devices)} are added up")
+            self._notes.append(
+                f"separate totals of {' and '.join(devices)} (their bytes are added up)"
+            )
 
     def _given(
         self,
@@ -309,10 +309,10 @@ _NO_SHARD = (
     "Compile it again with this version."
 )
 _BETWEEN = (
-    "memory held by the callers of a block: its inputs in inference, gradients of its outputs"
+    "memory held by the callers of a block: block inputs in inference, gradients of block outputs"
 )
 _STREAMS = "memory that the allocator keeps for each stream of the hooks"
-_MIXED = "the block order of {} of its {} kernels, which were compiled after those of later blocks"
+_MIXED = "the block order of {} of its {} kernels: they were compiled after kernels of later blocks"
 
 
 class _Shards:

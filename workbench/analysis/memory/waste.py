@@ -92,8 +92,8 @@ def _more_often(
         times, node = count // per_call, own[name][0]
         if times > 1 and node.bytes:
             text = (
-                f"{kernel.id} evaluates {name} {times} times per element, once in each of its "
-                f"loops. Storing the result would take {number_text(node.bytes, 'bytes')}."
+                f"{kernel.id} evaluates {name} {times} times per element, once in each loop. "
+                f"Storing the result would take {number_text(node.bytes, 'bytes')}."
             )
             place = node.id, node.file, node.line
             yield MemoryRemark(
@@ -160,7 +160,7 @@ def _scratch(usage: Memory, row: Allocation, node: NodeFacts) -> Iterator[Memory
         yield _remark(
             usage,
             "scratch",
-            f"{operator} takes a workspace of {number_text(row.bytes, 'bytes')}.",
+            f"{operator} uses a workspace of {number_text(row.bytes, 'bytes')}.",
             row,
             row.bytes,
         )
@@ -168,8 +168,8 @@ def _scratch(usage: Memory, row: Allocation, node: NodeFacts) -> Iterator[Memory
         yield _remark(
             usage,
             "scratch",
-            f"{operator} takes {number_text(row.bytes, 'bytes')} for a result of "
-            f"{number_text(node.bytes, 'bytes')}: it holds partial results or a wider dtype.",
+            f"{operator} uses {number_text(row.bytes, 'bytes')} for a result of "
+            f"{number_text(node.bytes, 'bytes')}: a buffer for partial results or a wider dtype.",
             row,
             row.bytes,
         )

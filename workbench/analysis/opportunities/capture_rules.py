@@ -14,7 +14,7 @@ from workbench.analysis.source.recompile_reasons import Reason, list_changes, re
 from workbench.report import Break
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
-_NO_NUMBER = "no estimate: the report does not have the code between the parts of a broken graph"
+_NO_NUMBER = "no estimate: the report does not contain the code that runs at the graph break"
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
@@ -131,7 +131,7 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str, str] | No
     if reason.kind == "value" and is_number and _NAME.fullmatch(name):
         before = f", after {' → '.join(dict.fromkeys(values))}"
         return (
-            f"Pass {name} as a tensor, which is an input and not a constant.",
+            f"Pass {name} as a tensor: a tensor is a graph input, a number becomes a constant.",
             f"the number {name} had a different value{before}",
             f"{name} = torch.tensor({name})",
         )

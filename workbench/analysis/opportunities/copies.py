@@ -32,7 +32,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             continue
         name = calls[0][0]
         stays = (
-            "; the low end is half of that, because the matmul then reads the matrix itself"
+            "; the low end is half of it, because the matmul still has to read the matrix"
             if facts.is_measured([kernel])
             else ""
         )
@@ -40,7 +40,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="copied-matrix",
             kind="rewrite",
-            text=f"Leave {name} out: only a matmul reads the copy, and a matmul takes any strides.",
+            text=f"Remove {name}: only a matmul reads the copy, and matmuls accept any strides.",
             sure="likely",
             source=_COUNTED + facts.time_source([kernel]) + stays,
             kernels=(kernel.id,),
@@ -87,7 +87,7 @@ def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
         rule="padded-matrix",
         kind="padding",
         text="Choose sizes whose rows and columns are multiples of 16 bytes (8 elements in "
-        "bfloat16). Each call now pads the matrices with zeros to use the GPU's matrix units.",
+        "bfloat16). Now each call pads the matrices with zeros to use the GPU's matrix units.",
         sure="likely",
         source="counted: the traffic of the padding kernels" + facts.time_source(padding),
         kernels=tuple(kernel.id for kernel in padding),
@@ -129,9 +129,9 @@ def find_channels_last(facts: Facts) -> Iterator[Opportunity]:
         rule="channels-last",
         kind="layout",
         text="Keep the model and the images in torch.channels_last (NHWC). The convolutions run "
-        "in this format, so each call first converts the images and the weights.",
+        "in this format, so now each call first converts the images and the weights.",
         sure="likely",
-        source="counted: the converted inputs, read and written"
+        source="counted: reading and writing each converted input"
         f"{facts.time_source(kernels)}{source}",
         kernels=tuple(kernel.id for kernel in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),

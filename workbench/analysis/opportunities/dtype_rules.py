@@ -51,9 +51,10 @@ def find_float64(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="float64-creeps-in",
         kind="rewrite" if can_write else "dtype",
-        text=f"Use float32 in {lines}. No input is float64, but these values are, and everything "
-        "computed from them becomes float64. Results become float32. This may save up to half "
-        f"of the time of {plural(len(kernels), 'kernel')} on a CPU, more on a GPU.",
+        text=f"Use float32 in {lines}. No input is float64, but these values are, and they turn "
+        "everything computed from them into float64. With the change, results are float32. "
+        f"It may save up to half the time of {plural(len(kernels), 'kernel')} on a CPU, more on a "
+        "GPU.",
         sure="likely",
         source=f"counted: half of the traffic of float64 buffers{source}",
         kernels=tuple(kernels),
@@ -94,7 +95,7 @@ def _time_of_single(
     gpu = _gpu(facts)
     if facts.is_measured(kernels):
         half = sum(kernel.time_us or 0.0 for kernel in kernels) / 2
-        upper = f"{source}; the high end is half of the measured time of these kernels"
+        upper = f"{source}; the high end is half the measured time of these kernels"
         return low, max(high or 0.0, half), upper
     if gpu is None or high is None:
         return low, high, source
@@ -113,10 +114,7 @@ def _time_of_single(
             matrix=is_product,
         )
         gain += max(0.0, row.bound_us - there.time_us) * max(kernel.calls, 1)
-    more = (
-        "; the high end is the difference of the roofline times in float64 and float32 on "
-        f"{gpu.title}"
-    )
+    more = f"; the high end is the roofline time in float64 minus that in float32 on {gpu.title}"
     return low, max(high, gain), f"{source}{more if gain > high else ''}"
 
 
@@ -159,8 +157,8 @@ def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
         "GPU's faster units. Results keep 8 bits of precision.",
         sure="possible",
         source="counted: half of the traffic of float32 buffers; the low end excludes the "
-        "inputs. Time: from the time of these bytes to the difference of the roofline times in "
-        f"float32 and bfloat16 on {gpu.title}",
+        "inputs. Time: at the low end, moving these bytes; at the high end, the roofline time in "
+        f"float32 minus that in bfloat16 on {gpu.title}",
         kernels=tuple(k.id for k in concerned),
         saved_bytes_low=own // 2,
         saved_bytes_high=whole // 2,
@@ -219,8 +217,8 @@ def find_tf32(facts: Facts) -> Iterator[Opportunity]:
         text="Allow TF32 for matmuls: in full float32 they are compute-bound, and this GPU is much "
         "faster in TF32. TF32 keeps 10 mantissa bits of each operand.",
         sure="possible",
-        source="modelled: at most the difference of the roofline times of these matmuls in "
-        f"float32 and TF32 on {gpu.title}",
+        source="modelled: at most the roofline time of these matmuls in float32 minus that in TF32 "
+        f"on {gpu.title}",
         kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,

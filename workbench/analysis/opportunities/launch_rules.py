@@ -89,11 +89,13 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
     source = (
         "modelled launch overhead, which is several times higher on some hosts; a profile "
-        f"measures yours{times}"
+        f"measures it on your host{times}"
     )
     if measured_us > plain_us:
         source = "measured: at most the time of the call minus the modelled GPU time"
-    sizes = "" if request.dynamic_shapes is None else " Torch records one for each set of sizes."
+    sizes = (
+        "" if request.dynamic_shapes is None else " Torch records one graph for each set of sizes."
+    )
     yield Opportunity(
         id="",
         rule="cuda-graphs",
@@ -113,9 +115,9 @@ def _tell_left_out(whole_us: float, graph_us: float) -> str:
     """What a CUDA graph would save of a call, where that is too little to propose it."""
     share = number_text(_LEAST_SHARE, "percent")
     if graph_us >= whole_us:
-        return "a CUDA graph would save nothing, as it copies the inputs first"
+        return "a CUDA graph would save nothing, because it first copies the inputs"
     saved = number_text((whole_us - graph_us) / whole_us, "percent")
-    return f"a CUDA graph would save at most {saved} of the call (proposed from {share})"
+    return f"a CUDA graph would save at most {saved} of the call (proposed from {share} on)"
 
 
 def _tell_larger_batch(model: Launches) -> str:
@@ -124,9 +126,7 @@ def _tell_larger_batch(model: Launches) -> str:
     if model.host_us < _LAUNCH_BOUND * kernels_us:
         return ""
     times = (_say(us) for us in (model.host_us, kernels_us))
-    return " By the model, launches take {} and kernels {}: a larger batch costs little.".format(
-        *times
-    )
+    return " Modelled: launches take {}, kernels {}, so a larger batch costs little.".format(*times)
 
 
 def _say(us: float) -> str:
@@ -169,8 +169,8 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="product-epilogue",
         kind="mode",
-        text="Try max-autotune: a generated matmul fuses the elementwise epilogue, while the "
-        "library's result goes through memory.",
+        text="Try max-autotune: a generated matmul fuses the elementwise epilogue, while a "
+        "library call first writes its result to memory.",
         sure="possible",
         source="counted: one write and one read of the matmul results, if a generated matmul wins"
         + facts.time_source(kernels.values()),

@@ -98,7 +98,7 @@ def find_topk_of_one(facts: Facts) -> Iterator[Opportunity]:
             rule="topk-of-one",
             kind="replacement operator" if after is None else "rewrite",
             text="Use torch.max(x, dim, keepdim=True) instead of topk with k=1. Inductor generates "
-            "no code for topk, so its input is first written to memory; max can be fused.",
+            "no code for topk, so the input is first written to memory; max can be fused.",
             sure="likely",
             source=f"{_NEIGHBOURS} (the operator moves {own} bytes){facts.time_source(concerned)}",
             kernels=(kernel.id,),
@@ -149,7 +149,7 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         "numbers, so each operator on them is a separate eager call. Operators on real tensors "
         "can be fused.",
         sure="likely",
-        source=f"{_NEIGHBOURS}, at the high end with {views} bytes that Inductor counts for "
+        source=f"{_NEIGHBOURS}; the high end includes {views} bytes that Inductor counts for "
         f"complex views{facts.time_source(kernels)}{source}",
         kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in computing for n in facts.nodes_of(k)),

@@ -42,7 +42,7 @@ SURE: Mapping[Sure, str] = {
 _DEPENDS = "The change depends on the surrounding code: edit the code and recompile."
 
 
-_AMONG_BREAKS = "Try it at the graph break, in the pane Breaks & guards."
+_AMONG_BREAKS = "Try it at the graph break, in the Breaks & guards pane."
 
 
 _BY_HAND: Mapping[Kind, str] = {

@@ -54,8 +54,8 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
         return
     if not exposed.is_worth(exposed.hideable_us):
         facts.leave_out(
-            f"{_tell_us(exposed.us)} of collectives are exposed, of which independent work can "
-            f"hide {_tell_us(exposed.hideable_us)}"
+            f"{_tell_us(exposed.us)} of collectives are exposed; independent work can hide only "
+            f"{_tell_us(exposed.hideable_us)} of it"
         )
         return
     settings = ((_OVERLAP, True), (_MERGE_FIRST, False))
@@ -69,7 +69,7 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
         f"{_tell_us(exposed.us)} for {plural(len(exposed.rows), 'collective')}. Independent work "
         f"can hide at most {_tell_us(exposed.hideable_us)} of it.",
         saved_us=exposed.hideable_us,
-        source="at most the independent work",
+        source="at most the time of the independent work",
         settings=settings[: 1 + is_merged_first],
     )
 
@@ -96,11 +96,12 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
         rule="mergeable-collectives",
         kind="option",
         text="Enable torch's bucketing and overlap scheduling: the kernels wait "
-        f"{_tell_us(exposed.us)}, partly for {count} × {op} of one group. A bucket has the "
+        f"{_tell_us(exposed.us)}, partly for {count} × {op} in one group. A bucket has the "
         "latency of one collective, but it adds copies and starts only when its last input is "
         "ready.",
         saved_us=saved_us,
-        source="at most the independent work and the latency of all but one",
+        source="at most the time of the independent work, plus the latency of all collectives but "
+        "one",
         settings=((_OVERLAP, True), (_MERGE, True)),
     )
 

@@ -33,9 +33,9 @@ def find_logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="logits-of-all-positions",
             kind="rewrite",
-            text="Compute only the last position's logits if you need the next token alone: "
+            text="Compute the logits of the last position alone if you need only the next token: "
             f"transformers models take `logits_to_keep=1`. Without the logits of all {positions} "
-            f"positions, the peak of {number_text(above, 'bytes')} above weights and inputs is "
+            f"positions, the peak ({number_text(above, 'bytes')} above weights and inputs) is "
             f"{number_text(lowers, 'bytes')} lower.",
             sure="possible",
             source="counted: the storage at the memory peak, and the bytes that are no longer "

@@ -37,9 +37,9 @@ def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
         rule="evaluated-again",
         kind="option",
         text=f"Lower {_THRESHOLD}: Inductor then stores the result instead of recomputing it "
-        f"({number_text(stored, 'bytes')} in all). {remarks[0].text}",
+        f"({number_text(stored, 'bytes')} in total). {remarks[0].text}",
         sure="possible",
-        source=f"{_COUNTED}: calls of the function in the kernel and in the graph. No time is "
+        source=f"{_COUNTED}: how often the kernel and the graph evaluate it. No time is "
         "estimated; the change helps if the kernel is compute-bound",
         kernels=_kernels(remarks),
         **_place(facts, remarks[0]),
@@ -59,7 +59,7 @@ def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
             "clone at the end of the compiled function does not help, because Inductor removes "
             "it.)",
             sure="likely",
-            source=f"{_COUNTED}: the storage minus the part",
+            source=f"{_COUNTED}: the storage minus the slice",
             kernels=_kernels([remark]),
             **place,
             after=("part = compiled(x).clone()  # the storage of the whole goes with the call",),

@@ -53,7 +53,7 @@ NO_SIZES = (
     'and K, or sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_SIZE_M, BM and so '
     "on."
 )
-NO_LIKE = "the prior has no best config for a similar problem and changes nothing"
+NO_LIKE = "the prior has no best config for a similar problem, so it changes nothing"
 NO_LOOP = (
     "Not modelled, ordered by spills and occupancy: the kernel has no loop of MMA instructions."
 )

@@ -89,7 +89,7 @@ def _sentence(place: tuple[str, int, str], within: _Try, *, is_written: bool) ->
     cure = _EX.format(name) if has_info else "check its inputs first"
     return (
         f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}. Eager code "
-        f"catches the exception, compiled code does not. Fix: {cure}, or put the {within.word} "
+        f"catches the exception; compiled code does not. Fix: {cure}, or put the {within.word} "
         "around the compiled call"
     )
 

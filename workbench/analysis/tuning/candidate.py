@@ -227,8 +227,8 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
     verdict = f"Too close to call ({times:.2f}×). " if times < ALIKE else ""
     how = "" if verdict else f" ({times:.2f}×)"
     head = (
-        f"{verdict}{first.name} takes {format_us(first.model_us)} and {second.name} takes "
-        f"{format_us(second.model_us)}{how}. Both times are modelled, not measured"
+        f"{verdict}Modelled, not measured: {first.name} takes {format_us(first.model_us)}, "
+        f"{second.name} {format_us(second.model_us)}{how}"
     )
     limits = {candidate.because for candidate in (first, second) if candidate.because}
     if len(limits) == 1:
@@ -245,13 +245,13 @@ def _compare_waves(gpu: Gpu, one: Candidate, other: Candidate) -> Iterator[str]:
         if wave is None:
             return
         last = wave - (ceil(wave) - 1) if wave else 0.0
-        idle = "" if last > _FULL else f", the last filled to {number_text(last, 'percent')}"
+        idle = "" if last > _FULL else f", the last one {number_text(last, 'percent')} full"
         waves.append(
             f"{plural(candidate.grid or 0, 'program instance')} in "
             f"{plural(ceil(wave), 'wave')}{idle}"
         )
     if waves[0] != waves[1]:
-        yield f"Waves: {waves[0]} against {waves[1]}."
+        yield f"Waves: {waves[0]} vs. {waves[1]}."
 
 
 def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
@@ -261,14 +261,14 @@ def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
             + (f" (limited by {candidate.limiter})" if candidate.limiter else "")
             for candidate in (one, other)
         ]
-        yield f"Occupancy: {occupancies[0]} against {occupancies[1]}."
+        yield f"Occupancy: {occupancies[0]} vs. {occupancies[1]}."
     if one.registers != other.registers and one.registers and other.registers:
         spills = [
             f"{candidate.registers}"
             + (f" and {candidate.spills} spills" if candidate.spills else "")
             for candidate in (one, other)
         ]
-        yield f"Registers per thread: {spills[0]} against {spills[1]}."
+        yield f"Registers per thread: {spills[0]} vs. {spills[1]}."
 
 
 def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
@@ -279,13 +279,13 @@ def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
             else f"{candidate.stages}"
             for candidate in (one, other)
         ]
-        yield f"Stages: {shared[0]} against {shared[1]}."
+        yield f"Stages: {shared[0]} vs. {shared[1]}."
 
 
 def _compare_bytes(one: Candidate, other: Candidate) -> Iterator[str]:
     if one.l2_bytes and other.l2_bytes and one.l2_bytes != other.l2_bytes:
         sizes = [number_text(candidate.l2_bytes, "bytes") for candidate in (one, other)]
-        yield f"L2 traffic: {sizes[0]} against {sizes[1]}."
+        yield f"L2 traffic: {sizes[0]} vs. {sizes[1]}."
 
 
 def format_us(us: float | None) -> str:

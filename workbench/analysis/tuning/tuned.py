@@ -215,7 +215,9 @@ class Tuned(Presented):
             return cases[0]
         names = "; ".join(case.name for case in self.cases)
         how = (
-            "Select one, such as target=…, M=…" if cases else "No case matches; choose one of them"
+            "Select one case, for example with target=…, M=…"
+            if cases
+            else "No case matches; choose one of them"
         )
         raise UsageError(f"{self.kernel} was tuned for {names}. {how}.")
 
@@ -453,7 +455,7 @@ def summarize_error(kind: str, gpus: Sequence[str], published: Collection[str] =
         timed = load_errors()["generated"]
         low, high = timed["first"]
         return (
-            f"{_START}: on {timed['kernels']} Inductor kernels ({timed['gpu']}) the top pick took "
+            f"{_START}: on {timed['kernels']} Inductor kernels ({timed['gpu']}), the top pick took "
             f"{low:.2f}–{high:.2f}× the best time."
         )
     rows = _read_shares(kind, gpus, published)
@@ -485,7 +487,8 @@ def _describe_matmuls(kind: str, gpus: Sequence[str], published: Collection[str]
     yield (
         f"Measured on {timed['problems']} block-scaled GEMMs ({timed['gpu']}): the top pick takes "
         f"{timed['first']:.2f}× the best time (median). The best of the top 5 is within "
-        f"{_percent(timed['within'] - 1)} of it in {timed['near']} of {timed['problems']}."
+        f"{_percent(timed['within'] - 1)} of the best time in {timed['near']} of "
+        f"{timed['problems']}."
     )
     yield from _list_unvalidated(kind, gpus)
 

@@ -100,7 +100,7 @@ class LiveGuards(LivePart):
             value = look_up_place(place, {"G": self.scope})
             first = by_object.setdefault(id(value), place)
             if first != place and value is not None:
-                yield shown(place), f"changed: it is the tensor of {shown(first)} now"
+                yield shown(place), f"changed: it is now the same tensor as {shown(first)}"
 
     def checks(self) -> tuple[Check, ...]:
         """What torch's guards do not notice: an object is gone of which they know the place."""
@@ -109,10 +109,7 @@ class LiveGuards(LivePart):
 
     def mismatches(self) -> list[str]:
         """A sentence for each object that was collected."""
-        return [
-            (f"{name}: recompile, because the object that was compiled in is gone")
-            for name in self.gone
-        ]
+        return [(f"{name}: recompile, because this object no longer exists") for name in self.gone]
 
 
 def _by_address(entry: Any) -> Iterator[Any]:

@@ -281,12 +281,12 @@ class Forms:
             gained = sorted((now.shares - form.shares) & both)
             lost = sorted((form.shares - now.shares) & both)
             if gained:
-                why = f"only the compiled code shares its memory with {_listed(gained)}"
+                why = f"shared with {_listed(gained)} only in the compiled code"
                 yield f"memory of {name}", why, True
             elif lost or (form.is_also - now.is_also) & both:
                 others = _listed(lost or sorted((form.is_also - now.is_also) & both))
-                verb = "shares its memory with" if lost else "is the same object as"
-                why = f"only eager {verb} {others}; {_OWN_CHOICE}"
+                how = "shared with" if lost else "the same object as"
+                why = f"{how} {others} only in eager; {_OWN_CHOICE}"
                 yield f"memory of {name}", why, False
 
 

@@ -38,15 +38,15 @@ _TESTS = {
     ANSWER: "{0} == {1}",
 }
 _CHANGED = {
-    CODE: "its compiled-in code has changed",
-    DEFAULTS: "its compiled-in defaults have changed",
-    OBJECT: "it was compiled in and is a different object now",
-    CLASS: "it was compiled in as an object of a different class",
-    NO_ATTRIBUTE: "the object received its own attribute after compilation",
-    NO_KEY: "it did not exist at compilation and exists now",
-    ANSWER: "its result was compiled in and is different now",
+    CODE: "its code has changed since compilation",
+    DEFAULTS: "its defaults have changed since compilation",
+    OBJECT: "it is a different object than at compilation",
+    CLASS: "its class is not the one at compilation",
+    NO_ATTRIBUTE: "this attribute was set on the object after compilation",
+    NO_KEY: "it exists now, but did not at compilation",
+    ANSWER: "its result has changed since compilation",
 }
-_GONE = "it was compiled in and has been removed or replaced"
+_GONE = "it has been removed or replaced since compilation"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _GLOBAL = re.compile(r"\['([^\W\d]\w*)'\](.*)")
@@ -216,7 +216,7 @@ class Hooks:
         for kind in self.kinds:
             if now.get(kind):
                 name = f"{self.name}{kind}"
-                yield name, "a hook was added, but the compiled code runs none"
+                yield name, "a hook was added, but the compiled code does not run it"
 
 
 @dataclass(frozen=True)
@@ -535,10 +535,10 @@ class ClassNames:
             if getattr(self.owner, name, None) is not expected:
                 yield (
                     f"{class_name}.{name}",
-                    "the class received its own, but the compiled code does not call it",
+                    "the class now defines it, but the compiled code does not call it",
                 )
         if self.owner.__mro__ != self.bases:
-            yield class_name, "its compiled-in bases have changed"
+            yield class_name, "its base classes have changed since compilation"
         for name, kind in self.kinds.items():
             for base in self.owner.__mro__:
                 if name in vars(base):

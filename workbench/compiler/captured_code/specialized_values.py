@@ -61,7 +61,7 @@ _SAID = {
     "members": "compiled with {}, now it has different members",
     "keys": "compiled with the keys {}, now it has different ones",
     "alive": "compiled with an object that is gone",
-    "code": "its compiled-in code has changed",
+    "code": "its code has changed since compilation",
     "hidden": "compiled with a different value of an environment variable (not shown)",
 }
 

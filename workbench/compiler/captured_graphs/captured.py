@@ -116,7 +116,7 @@ class GraphKeeper(Patches):
         try:
             return replace(program, graphs=pickle.dumps(tuple(self.graphs)))
         except _NOT_SENDABLE as error:
-            return replace(program, no_graphs=f"it cannot be sent: {error}")
+            return replace(program, no_graphs=f"it cannot be sent to another process: {error}")
 
     def _keep(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph

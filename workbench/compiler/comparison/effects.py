@@ -196,7 +196,7 @@ def pairs(
     yield from _gradient_pairs(expected, actual)
     yield from _random_pairs(expected, actual)
     if not (expected.before.reached.is_whole and actual.before.reached.is_whole):
-        why = f"more than {MOST:,} objects are reached; the rest is not compared"
+        why = f"the call reaches more than {MOST:,} objects; the rest is not compared"
         yield LeafPair("state", None, None, not_checked=why)
 
 
@@ -238,7 +238,7 @@ def _gradient_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
         if left is None and right is None:
             continue
         if name not in expected.gradients:
-            why = "the reference does not reach it, so it has no gradient to compare"
+            why = "the reference does not reach it, so there is no gradient to compare"
             yield LeafPair(title, left, right, not_checked=why)
             continue
         some = left if left is not None else right

@@ -260,7 +260,7 @@ def compare_tensors(
         reason = f"expected {_words(left)}, got {_words(right)}"
         return Comparison(name, dtype, shape, inf, inf, *limits, "failed", reason)
     if left.is_meta or right.is_meta:
-        reason = "it is on meta, which has no values"
+        reason = "it is on the meta device, which has no values"
         return Comparison(name, dtype, shape, nan, nan, *limits, "not checked", reason)
     wide = torch.complex128 if left.is_complex() else torch.float64
     a, b = left.to(wide), right.to(wide)

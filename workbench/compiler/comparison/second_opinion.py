@@ -109,8 +109,8 @@ def _settle(
     settled = _settled(row, pair, wide, samples)
     if settled.verdict == "failed" and (is_foreign or not is_known):
         reason = (
-            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, a lot for "
-            "its size, and has no float64 value that would identify rounding error"
+            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, which is large "
+            "for its size; without a float64 value, rounding cannot be ruled out"
         )
         return replace(loose, verdict="not checked", reason=reason)
     return _plain(settled)
@@ -186,7 +186,7 @@ def _settle_coarse(
 
         if not is_explained(_FIRST_STEPS) and not is_explained(_OF_STEPS):
             reason = (
-                "it is further from the float64 value than rounding in the program and in its "
+                "its error against float64 is larger than rounding in the program and in the "
                 "result explains"
             )
             return replace(passed, verdict="failed", reason=reason)
@@ -200,8 +200,8 @@ def _settle_coarse(
     if off <= COARSER * max((*spread, allowed)):
         return passed
     reason = (
-        f"its mean error against float64 is {number_text(off, 'difference')}, eager's is "
-        f"{number_text(allowed, 'difference')}; rounding in the program is smaller"
+        f"its mean error against float64 is {number_text(off, 'difference')} (eager: "
+        f"{number_text(allowed, 'difference')}), more than rounding in the program explains"
     )
     return replace(passed, verdict="failed", reason=reason)
 

@@ -348,7 +348,7 @@ def differences(leaf: Leaf, given: Leaf, sizes: Sizes) -> Iterator[str]:
         cure = ".requires_grad_()" if leaf.requires_grad else ".detach()"
         yield (
             f"{where}: expected requires_grad={leaf.requires_grad}, got {given.requires_grad}; "
-            f"pass {where}{cure}, or compile with such an example"
+            f"pass {where}{cure}, or compile with an example of this kind"
         )
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == given.shape and leaf.stride != given.stride:
@@ -472,7 +472,7 @@ def _describe_layout(leaf: Leaf) -> str:
         return "a contiguous tensor"
     order = order_of(leaf)
     if is_dynamic(leaf) and order is not None:
-        return f"a layout with its dimensions in the order {list(order)} in memory, outermost first"
+        return f"dimensions in the memory order {list(order)} (outermost first)"
     return f"stride {list(leaf.stride)}"
 
 

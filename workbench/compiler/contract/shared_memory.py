@@ -75,14 +75,14 @@ class SharedMemory:
             first, second = (self.names[place] for place in pair)
             if pair not in before:
                 yield (
-                    f"{first} and {second} share memory and one of them is written to, but it was "
-                    "compiled for separate inputs. Recompile with inputs that share memory. A "
-                    ".clone() of one would give other results"
+                    f"{first} and {second} share memory and one of them is written to, but the "
+                    "code was compiled for separate inputs. Recompile with inputs that share "
+                    "memory. A .clone() of one would give other results"
                 )
             elif pair not in now:
                 yield (
-                    f"{first} and {second} share no memory, but it was compiled for inputs that "
-                    "do. Recompile with separate inputs"
+                    f"{first} and {second} share no memory, but the code was compiled for "
+                    "inputs that do. Recompile with separate inputs"
                 )
             else:
                 yield (

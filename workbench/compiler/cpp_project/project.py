@@ -45,7 +45,7 @@ WEIGHTS = {
     "inside": "The weights are in the package. `update_weights` replaces them while calls run.",
     "beside": (
         "The weights are members of the package and are mapped from the file, not copied: keep the "
-        "file\n  while a client exists. `update_weights` replaces them while calls run."
+        "file\n  as long as a client exists. `update_weights` replaces them while calls run."
     ),
     "later": (
         "The package holds no weights. Call `update_weights` before the first `run`; their names "
@@ -189,7 +189,7 @@ def _link_lines(target: str, libraries: Sequence[Path]) -> str:
     folders = [f'  "{folder}"' for folder in dict.fromkeys(path.parent for path in libraries)]
     lines = [
         "",
-        "# Linked although unused: custom operators register themselves.",
+        "# Linked even if nothing calls them: custom operators register when they are loaded.",
         f"target_link_libraries({target} PUBLIC",
         *flags,
         ")",

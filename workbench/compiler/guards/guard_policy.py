@@ -37,7 +37,7 @@ from workbench.number_text import plural
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _HOOKS_GUARD = "EMPTY_NN_MODULE_HOOKS_DICT"
 _OURS = ("GLOBAL_STATE", _HOOKS_GUARD)  # torch's own also compares threads
-_NO_BACKWARD = "without a backward pass, nothing is saved for it"
+_NO_BACKWARD = "there is no backward pass, so no tensors are saved for it"
 _NOTED_BY_LIBRARY = "a library adds entries to it at run time"
 _NOT_ASKED = (_NO_BACKWARD, _NOTED_BY_LIBRARY)  # not in this process either
 # dropped without losing a check
@@ -216,9 +216,9 @@ def _why_not(
 ) -> str | None:
     """The reason why a guard cannot travel in a file, or None when it can."""
     if entry.guard_type == "GLOBAL_STATE":
-        return "checked by the workbench itself, without the thread count"
+        return "checked by aot-workbench itself, without the thread count"
     if entry.guard_type == "EMPTY_NN_MODULE_HOOKS_DICT":
-        return "checked by the workbench itself, because torch checks no hooks"
+        return "checked by aot-workbench itself, because torch does not check hooks"
     for kind in (entry.guard_type, *entry.derived_guard_types):
         if kind in unsupported:
             return f"{kind} compares an identity, which has no meaning in another process"

@@ -79,7 +79,7 @@ def in_words(
             yield from _same_tensors(bound) or [text]
         elif own := _OWN_ATTRIBUTE.fullmatch(text):
             name = f"{shown(own[2])}.{own[1]}"
-            yield f"{name}: the object received its own attribute after compilation"
+            yield f"{name}: this attribute was set on the object after compilation"
         elif same := _SAME.fullmatch(text):
             ours = same[1] if same[1].startswith("L") else same[2]
             places = f"{shown(same[1])} and {shown(same[2])}"
@@ -194,8 +194,8 @@ def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
         if isinstance(value, torch.Tensor)
     ]
     return [
-        f"{path} and {again} are one tensor, but were separate when compiled. Compile with one "
-        "tensor for both, or pass a .clone() if the code writes to neither"
+        f"{path} and {again} are the same tensor, but were two tensors when compiled. Compile "
+        "with one tensor for both, or pass a .clone() if the code writes to neither"
         for (path, value), (again, other) in combinations(tensors, 2)
         if value is other
     ]
@@ -210,7 +210,7 @@ def shown(place: str) -> str:
 def value_text(value: Any, place: str = "") -> str:
     """What a value is, shortly, without running code of its class; none of the environment's."""
     if is_environment(value, place):
-        return "of the environment, not written here"
+        return "an environment variable (value not shown)"
     if isinstance(value, types.ModuleType):
         return f"module {value.__name__}"
     if isinstance(value, torch.Tensor):

@@ -52,8 +52,8 @@ def find_recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
         )
     if has_tangents(values):
         yield (
-            f"forward-mode AD would lose its tangents in the compiled {name}. Call the eager "
-            "function under it, or compile the derivative, such as wb.aot_compile(lambda x, t: "
+            f"forward-mode AD would lose its tangents in the compiled {name}. Use the eager "
+            "function here, or compile the derivative, such as wb.aot_compile(lambda x, t: "
             f"torch.func.jvp({name}, (x,), (t,)), …)"
         )
     yield from _modes(name)
@@ -97,7 +97,7 @@ def _modes(name: str) -> Iterator[str]:
         kind = type(mode).__name__.lstrip("_")
         yield (
             f"{'make_fx' if kind == _PROXIES else kind} sees individual operators, and the "
-            f"compiled {name} has none: run the eager function under it"
+            f"compiled {name} has none: run the eager function under this mode"
         )
 
 

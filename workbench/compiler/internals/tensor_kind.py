@@ -41,7 +41,7 @@ def explain_kind(value: torch.Tensor) -> str | None:
     if value.is_nested:
         return (
             "expected a dense tensor, got a nested tensor: pad it with "
-            "torch.nested.to_padded_tensor(x, 0.0), or pass its parts"
+            "torch.nested.to_padded_tensor(x, 0.0), or pass its component tensors"
         )
     if type(value) not in PLAIN_TENSORS:
         return f"expected a plain tensor, got {type(value).__name__}{_cure(value)}"
@@ -89,7 +89,7 @@ def _address(value: torch.Tensor) -> int:
 def _cure(value: torch.Tensor) -> str:
     if isinstance(value, tp.FAKE_TENSOR.get()):
         return ", which has no values: compiled code needs real tensors"
-    return ": call .as_subclass(torch.Tensor), or compile with such an example"
+    return ": call .as_subclass(torch.Tensor), or compile with an example of this type"
 
 
 def explain_kinds(leaves: Iterable[tuple[Any, Any]]) -> Iterator[str]:

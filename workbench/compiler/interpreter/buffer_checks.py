@@ -26,7 +26,9 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
 from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
-UNDECIDED = "integers differ, possibly by rounding, which a run of several ranks cannot decide"
+UNDECIDED = (
+    "integers differ; with several ranks, it cannot be checked whether rounding is the cause"
+)
 
 
 class Checker:
@@ -80,7 +82,7 @@ class Checker:
                 self._compared(step, name, value, self._expected(name, is_first=is_first))
             )
         if not wrote:
-            self.rows.append(self._unchecked(step, "", "it wrote to no buffer of the graph"))
+            self.rows.append(self._unchecked(step, "", "it did not write to a buffer of the graph"))
 
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
         """What a buffer should hold now: in between only its own loops say it, or a collective."""

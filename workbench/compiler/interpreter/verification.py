@@ -171,7 +171,7 @@ _NO_GRAPH = (
     "The captured graph was not kept ({}), so random numbers differ from the program's and the "
     "wrong stage is unknown."
 )
-_ON_A_GPU = "If it calls operators that exist only on a GPU, compare there, or compile for 'host'."
+_ON_A_GPU = "If the code calls GPU-only operators, verify it on a GPU, or compile it for 'host'."
 _AUTOCAST = {
     GPU: (
         "CUDA autocast cannot run here. Eager ran under CPU autocast, which casts different "
@@ -187,8 +187,8 @@ _OTHER_COUNT = "eager draws a different number of random values than the program
 _OTHER_DRAWS = "eager draws different random numbers than the program ({})"
 _NO_DRAWS = "eager draws random numbers, the program draws none"
 _NO_FLOAT64 = (
-    "{} has no float64 value for {}. Leave out float64: differences are compared with float64 "
-    "wherever it can be computed."
+    "{} has no float64 value for {}. Omit float64=: without it, differences are checked against "
+    "float64 wherever that is possible."
 )
 
 
@@ -598,7 +598,7 @@ def name_stage(
     where = (
         f"The first wrong kernel is {failed}."
         if failed
-        else "Every compared kernel agrees with it, so the code around them is wrong."
+        else "Every compared kernel agrees with the graph, so the code around the kernels is wrong."
         if kernels
         else "`wb.verify(x, args, per_kernel=True)` names the first wrong kernel."
     )
@@ -610,5 +610,5 @@ def _masks_differ(once: Draw, again: Draw) -> Comparison:
     return make_failed_row(
         f"random numbers of {again.node}",
         f"forward and backward programs draw different numbers from one seed ({share:.0%} "
-        "differ), so the gradients belong to a different mask",
+        "differ), so the gradients use a different mask",
     )

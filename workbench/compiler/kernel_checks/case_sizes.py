@@ -63,7 +63,7 @@ def say_untried(cases: Sequence[Case]) -> str:
         return ""
     names = list(dict.fromkeys(untried))
     listed = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
-    return f"{UNTRIED} {listed}: every call has multiples of a block there."
+    return f"{UNTRIED} {listed}: every call has multiples of the block size there."
 
 
 def _list_whole(call: KernelCall) -> dict[tuple[str, int], str]:
@@ -140,7 +140,7 @@ def derive_call(
     where no size is a multiple of a block. What integers of `written` hold decides nothing.
     """
     if call.generated:
-        return None, "its source contains sizes of the program"
+        return None, "sizes are built into its generated source"
     try:
         config = call.configs[0].all_kwargs() if call.configs else {}
         sizes = _Sizes(call, call.all_meta(config), call.resolve_grid(config), frozenset(written))

@@ -51,7 +51,7 @@ _GLUON = (
     "Gluon kernels are compiled but not run here, and triton-viz 3.0 (the latest tried) does not "
     "run them either"
 )
-_NUMBERS = "accesses that depend on values: its tensors are on meta and have none"
+_NUMBERS = "accesses that depend on values: tensors on the meta device have none"
 OF_SIZES = "out-of-bounds accesses that depend on sizes"
 _MOST_OF_SIZES = 1024  # programs of a call on meta
 _RACES = ("race", "race, same value", "lanes disagree")
@@ -204,8 +204,8 @@ def check_sizes(
     findings: list[KernelFinding] = []
     if read_names:
         lost = [
-            f"{join_words(read_names)}: its values may decide which addresses are accessed, "
-            "and it has none"
+            f"accesses whose addresses may depend on values of {join_words(read_names)}: tensors "
+            "on the meta device have none"
         ]
     elif watched.stopped and watched.stopped_kind != "out of bounds":
         place = words.find_place(watched.stopped_place)
@@ -232,7 +232,7 @@ def _say_left_out(log: AccessLog) -> tuple[str, ...]:
     if log.programs >= _count(log.grid):
         return ()
     programs_run, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
-    return (f"{programs_run} of {all_} programs were run; the others are unchecked.",)
+    return (f"{programs_run} of {all_} program instances were run; the others are unchecked.",)
 
 
 def _bring_here(value: Any) -> Any:
@@ -453,7 +453,7 @@ def ask_triton_viz(
     notes: tuple[str, ...] = ()
     if not strays:
         verdict, took = "nothing found", number_text(seconds, "seconds")
-        notes = (f"{release} found no access out of bounds, in {took}. {_GAPS}.",)
+        notes = (f"{release} found no out-of-bounds access (in {took}). {_GAPS}.",)
     elif new and is_whole:
         verdict, notes = "contradicted", tuple(row.text for row in findings)
     else:
@@ -473,7 +473,7 @@ def ask_triton_viz(
 
 def _describe(call: KernelCall, release: str, stray: Stray, *, is_refuted: bool) -> KernelFinding:
     access = f"line {stray.line} {_DOES.get(stray.does, 'accesses')} {stray.argument or 'memory'}"
-    text = f"Out of bounds, by {release}: {access} outside its elements."
+    text = f"Out of bounds (reported by {release}): {access} outside its elements."
     if is_refuted:
         text = (
             f"Disagreement: {release} reports that {access} outside its elements, but the run of "

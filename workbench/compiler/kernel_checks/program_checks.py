@@ -70,7 +70,7 @@ def check_program(
         stopped = failure
     if stopped is not None:
         # a kernel that was watched has said why; what comes after it did not run
-        lost = f"the kernels after {stopped.kernel}, where the program stops: {stopped}"
+        lost = f"the kernels after {stopped.kernel}: the program stops there ({stopped})"
         case = CheckedCase(stopped.kernel, "behind it", "not checked", (), 0, not_judged=(lost,))
         cases.append(case)
     return Checked(tuple(_drop_repeated(findings)), tuple(cases))

@@ -325,7 +325,9 @@ def explain_no_kernel(function: Any) -> str:
     """Why something is no kernel, and what takes it instead."""
     name = getattr(function, "__name__", None) or type(function).__name__
     if getattr(function, "__qualname__", "").startswith("KernelInterface.__getitem__"):
-        return "kernel[grid] is a launch: pass wb.kernel the kernel itself, and grid=(…) by name."
+        return (
+            "kernel[grid] is a launch: pass wb.kernel the kernel itself, and the grid as grid=(…)."
+        )
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     if isinstance(function, torch.nn.Module) or module == "torch":
         why = "is torch code: compile it with wb.aot_compile"
@@ -334,7 +336,8 @@ def explain_no_kernel(function: Any) -> str:
     else:
         why = f"is a {type(function).__name__}"
     return (
-        f"{name} is not a kernel: it {why}. wb.kernel takes results of @triton.jit or @gluon.jit."
+        f"{name} is not a kernel: it {why}. wb.kernel takes functions decorated with "
+        "@triton.jit or @gluon.jit."
     )
 
 

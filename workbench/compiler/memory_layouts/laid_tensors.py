@@ -302,11 +302,11 @@ class _Reader:
         name = (re.search(r"#\w+\.\w+", shared.type) or [""])[0]
         words = {"shared": name.rpartition(".")[2].replace("_", " ")}
         if not name.startswith(KNOWN_SHARED):
-            return words | {"note": f"Triton does not count the conflicts of {name}"}
+            return words | {"note": f"Triton does not count bank conflicts for {name}"}
         if self._module.lanes != _NVIDIA_LANES:
             return words | {"note": "Triton counts bank conflicts only for NVIDIA"}
         if shared.shape != held.shape:
-            return words | {"note": "the piece of shared memory has a different shape"}
+            return words | {"note": "the shared-memory tensor has a different shape"}
         return words | {"conflicts": self._module.count_conflicts(held, shared, bits)}
 
     def _find_place(self, place: str, kind: Kind | None) -> _Place:

@@ -40,7 +40,7 @@ _TRAIN_REASON = "the model is in train mode, but a package is compiled for infer
 _TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to continue training"
 _FROZEN = (
     "the line changes a Python value that the program reads; a package has no Python, so it would "
-    "keep the value at capture"
+    "always use the value from capture"
 )
 
 Export = Callable[[], Any]
@@ -70,7 +70,7 @@ def check_train_mode(module: torch.nn.Module, title: str, program: Any, export: 
     with enter_eval_mode(module):
         other = export()
     if _text(other) != _text(program):
-        more = f"{_TRAIN_REASON}: its program differs in eval mode"
+        more = f"{_TRAIN_REASON}, and the program in eval mode is different"
         raise CaptureError(explain_refusal(title, [], more, _TRAIN_CURE))
     return "the model was packaged in train mode; its program is the same in eval mode"
 
@@ -274,7 +274,7 @@ KEEP = (
 )
 _UNKEPT = (
     "the line writes to a tensor that is not a buffer; a package updates only buffers, so the "
-    "program would read the value at capture"
+    "program would always read the value from capture"
 )
 _STATISTICS = ("running_mean", "running_var")  # torch's schemas of batch norm leave the writes out
 _STATISTICS_FLAGS = ("train", "training", "use_input_stats")

@@ -194,8 +194,8 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 
 
 EXPORTED = (
-    "packaged from an exported program, whose frozen attributes and outside values are part of it; "
-    "nothing else is known about its source"
+    "packaged from an exported program, which contains frozen attributes and values from outside "
+    "the model; nothing else is known about its source"
 )
 
 

@@ -348,7 +348,7 @@ CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
     "CUDA graphs (mode='reduce-overhead', triton.cudagraphs) have no effect in a package: Python "
     "records them at run time, but a package's library launches its kernels itself. It is compiled "
-    "as without"
+    "as if they were off"
 )
 _OPERATORS = (
     "it calls {}, which is not in the file: register custom operators wherever it is loaded "
@@ -454,7 +454,9 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
     run.notes += notes
-    run.notes += [f"torch assumes {guard}, which no check covers" for guard in contract.unsaid]
+    run.notes += [
+        f"torch assumes {guard}, but calls are not checked for it" for guard in contract.unsaid
+    ]
     return contract
 
 

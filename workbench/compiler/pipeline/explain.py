@@ -39,8 +39,8 @@ _FIRST = (
     "once before compiling it."
 )
 _NO_SECOND = (
-    "the function accepts no second call with the same inputs, so breaks that only a first "
-    "call has cannot be identified"
+    "the function does not accept a second call with the same inputs, so breaks that occur only "
+    "in a first call cannot be identified"
 )
 NOT_LOWERED = "captured and traced; Inductor was not run"
 _TRACED = "aot_eager_decomp_partition"

@@ -103,7 +103,7 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
         return (
             f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), whose "
             "class is created at run time, and this backend saves that class. Compile with "
-            "backend='inductor', which does not."
+            "backend='inductor', which does not save it."
         )
     if spaced := _folder_with_space(words):
         return (
@@ -118,9 +118,9 @@ def _other(error: Exception, words: str, name: str, recorder: Recorder) -> str:
     """What nobody foresaw."""
     named = recorder.sizes.named
     return (
-        f"Compiling {name} failed: {named(_excerpt(_said(error, words)))}\nerror.report holds "
-        "every step until then. Compile with backend='eager' to see whether the capture or the "
-        "code generation fails."
+        f"Compiling {name} failed: {named(_excerpt(_said(error, words)))}\nerror.report has "
+        "every step up to that point. Compile with backend='eager' to see whether the capture or "
+        "the code generation fails."
     )
 
 
@@ -173,7 +173,7 @@ def _at(frame: Any, places: Places) -> str:
 
 
 def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
-    """What depends on data: a decision or a number that only a run knows."""
+    """What depends on data: a decision or a number that is known only at run time."""
     message = str(error)
     undecided = find_undecided(message)
     assert undecided is not None

@@ -260,7 +260,7 @@ def _fixed_notes(recorder: Recorder) -> tuple[str, ...]:
     notes = [size.note for size in recorder.sizes.fixed()]
     more = len(notes) - _FIXED
     rest = (
-        [f"{plural(more, 'more size')} requested to be dynamic, but fixed by the code"]
+        [f"{plural(more, 'more size')} requested as dynamic, but fixed by the code"]
         if more > 0
         else []
     )

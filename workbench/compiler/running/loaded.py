@@ -610,4 +610,4 @@ def _problems(row: PackagedConstant, values: Mapping[str, torch.Tensor]) -> Iter
     for name, other in others:
         same = other.data_ptr() == value.data_ptr() or torch.equal(other, value)
         if not same:
-            yield f"{name}: it is one tensor with {first}, but two different ones were given"
+            yield f"{name}: it is the same tensor as {first}, but two different tensors were given"

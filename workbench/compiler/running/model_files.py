@@ -21,8 +21,8 @@ _FOLDER = PurePosixPath("data/aotinductor")
 _METADATA = "_metadata.json"
 _METADATA_LIMIT = 1 << 20
 NO_CONTRACT = (
-    "was written by torch itself, without an input contract: only number and nesting of inputs are "
-    "checked. Wrong shapes or dtypes can give wrong results. Use wb.package for files that are "
+    "was written by torch itself, without an input contract: only the number and nesting of inputs "
+    "are checked. Wrong shapes or dtypes can give wrong results. Use wb.package for files that are "
     "checked."
 )
 

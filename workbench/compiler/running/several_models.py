@@ -170,7 +170,7 @@ def _value(dim: BucketedDim, leaf: Any) -> int | str:
     size = leaf.shape[dim.index]
     value, rest = divmod(size - dim.offset, dim.scale)
     if rest or value < 1:
-        return f"dimension {dim.index} is {size}, which no {dim.name} of 1 or more produces"
+        return f"dimension {dim.index} is {size}, which does not match any {dim.name} of 1 or more"
     return value
 
 

@@ -103,10 +103,10 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
         step = abs(moved.steps[moved.axis] or 0) // seen.size
         far = f"Neighbouring lanes are {step} elements apart in memory, so"
         if trouble == "strided":
-            return f"{far} {used} of the fetched bytes are used."
+            return f"{far} only {used} of the fetched bytes are used."
         axis = moved.steps.index(seen.size)
         return (
-            f"{far} {used} of the fetched bytes are used. Consecutive elements run along axis "
+            f"{far} only {used} of the fetched bytes are used. Consecutive elements run along axis "
             f"{axis} of the block: swap its axes, or its load order."
         )
     if trouble == "narrow":
@@ -117,7 +117,7 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
     elif trouble == "masked":
         sentence = (
             f"The elements of a thread are consecutive and {moved.aligned}-byte aligned, but the "
-            f"mask separates some, so {narrow} are moved at a time."
+            f"mask separates some of them, so {narrow} are moved at a time."
         )
     elif trouble == "unaligned":
         sentence = (
@@ -131,7 +131,8 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
             number_text(n / moved.instructions, "amount") for n in (moved.sectors, moved.earlier)
         )
         return (
-            f"An instruction touches {touched} sectors, or {fewer} if aligned to a sector. "
+            f"An instruction touches {touched} sectors; if aligned to a sector, it would touch "
+            f"{fewer}. "
             f"{_say_behind(seen, moved, moved.behind or 0)}"
         )
     else:
@@ -171,19 +172,19 @@ def _say_cure(cure: WidenedAccess, trouble: Trouble) -> str:
         if value is None:
             facts.append(f"{name} does not start at a multiple of 16 bytes")
             tried.append(f"with {name} aligned")
-            does.append(f"pass {name} so that it starts at such an address")
+            does.append(f"pass {name} with an aligned start address")
         else:
             facts.append(f"{name} = {value} is not divisible by 16")
             tried.append(f"with {name} = {other}")
             what = f"rows to {name} = {other}" if trouble == "unaligned" else f"{name} to {other}"
             does.append(f"pad {what}")
     return (
-        f"{', and '.join(facts)}. Recompiled {' and '.join(tried)}, this line moves "
-        f"{plural(cure.width, 'byte')} at a time: {', '.join(does)}."
+        f"{', and '.join(facts)}. When recompiled {' and '.join(tried)}, this line moves "
+        f"{plural(cure.width, 'byte')} at a time. Fix: {', '.join(does)}."
     )
 
 
-_CALLED = "several calls reach this line in different"
+_CALLED = "several calls access memory in this line with different"
 _UNSURE = "and cannot be matched"
 BUDGET = 1 << 21
 """Elements of one access that are looked at: of more, a sample of the programs."""
@@ -289,7 +290,7 @@ def see_accesses(
                 counted = _count(with_tensor, pair, accesses, sector, budget)
                 rows.append(replace(counted, reason=counted.reason or stopped))
     rows += list_unseen(
-        laid, stopped or "the run reached no memory of an argument in this line", rows
+        laid, stopped or "the run did not access memory of an argument in this line", rows
     )
     return sorted(rows, key=lambda row: (row.place.file, row.place.line, row.place.column))
 

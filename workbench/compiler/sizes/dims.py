@@ -66,7 +66,7 @@ class Dynamic:
         """Why a dimension starts above the least size that was declared."""
         return (
             f"{self.name} starts at {self.min}, higher than declared: torch specializes sizes 0 "
-            f"and 1, and its code is wrong below {self.min}. Compile separately for such sizes"
+            f"and 1, and its code is wrong below {self.min}. Compile smaller sizes separately"
         )
 
     def raised(self, low: int) -> Dynamic:
@@ -368,7 +368,7 @@ def list_conditions(words: str, lines: Mapping[str, str | None] | None = None) -
     texts = (in_words(line[4:]) for line in words.splitlines() if line.startswith("  - "))
     conditions = [short(condition, lines or {}) for condition in texts]
     rest = len(conditions) - _SHOWN
-    more = [f"  … and {rest} more that follow from the same"] if rest > 0 else []
+    more = [f"  … and {rest} more with the same cause"] if rest > 0 else []
     return [*(f"  - {condition}" for condition in conditions[:_SHOWN]), *more]
 
 
@@ -403,5 +403,5 @@ def _cure(condition: str) -> str:
         return advice
     return (
         f"declare min={narrower[1]} and max={narrower[2]} there, or {advice}. The code depends on "
-        "the example's size; for other sizes, recompile with such an example"
+        "the example's size; for other sizes, recompile with an example of that size"
     )

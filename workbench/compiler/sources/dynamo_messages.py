@@ -44,8 +44,8 @@ _OF_SCRIPT = (
 )
 _LOCK = "enter a `lock` context manager"
 _OF_LOCK = (
-    "It acquires a lock, which Dynamo cannot capture.\n  Hint: If only the first call acquires it, "
-    "as in transformers models that install hooks then, call the function once before compiling "
+    "It acquires a lock, which Dynamo cannot capture.\n  Hint: If only the first call acquires the "
+    "lock (as in transformers models that install hooks), call the function once before compiling "
     "it.\n  Hint: Otherwise acquire the lock around the call of the compiled function."
 )
 _BACKWARD = "tracing `Tensor.backward()`"

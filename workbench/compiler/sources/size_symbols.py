@@ -65,7 +65,7 @@ class FixedSize:
     def note(self) -> str:
         """The sentence for the user."""
         by = f": {self.line}" if self.line else " by the code or a weight"
-        return f"{self.place} was requested to be dynamic, but is fixed to {self.value}{by}"
+        return f"{self.place} was requested as dynamic, but is fixed to {self.value}{by}"
 
 
 @dataclass

@@ -391,8 +391,8 @@ def _timings(report: Report) -> Iterator[Fidelity]:
     if looped and not has_known_rule():
         yield Fidelity(
             "reductions",
-            "A device may add a configuration with half the block to a looped reduction whose "
-            "occupancy registers limit.",
+            "For a looped reduction whose occupancy is limited by registers, a device may add a "
+            "configuration with half the block size.",
         )
 
 
@@ -401,7 +401,7 @@ def _options(report: Report, options: Mapping[str, Any]) -> Iterator[Fidelity]:
     if options.get("triton.cudagraphs"):
         programs = [report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers]
         parts = sum(len(_PARTITION.findall(program)) for program in programs)
-        how = ", where torch may replace the whole program with one"
+        how = "; torch may replace the whole program with one graph"
         if parts:
             how = (
                 f", for {'the part' if parts == 1 else f'the {parts} parts'} of the program "
@@ -410,7 +410,7 @@ def _options(report: Report, options: Mapping[str, Any]) -> Iterator[Fidelity]:
         yield Fidelity("CUDA graphs", f"CUDA graphs are recorded when the code first runs{how}.")
     if options.get("coordinate_descent_tuning"):
         yield Fidelity(
-            "coordinate descent", "Tuning by coordinate descent happens when a kernel first runs."
+            "coordinate descent", "Coordinate-descent tuning runs when a kernel first runs."
         )
 
 

@@ -58,7 +58,7 @@ _LOOK_S = 0.25  # between two looks for builds that take too long
 _SHOWN_ERROR = re.compile(r""".*?\w+Error(?:Impl)?\((['"])(.+)\1\)""")  # as repr shows one
 _EMULATED = (
     "Triton emulates bfloat16 on this GPU, which has no instructions for it. Inductor refuses to "
-    "generate such a kernel for it."
+    "generate bfloat16 kernels for it."
 )
 
 

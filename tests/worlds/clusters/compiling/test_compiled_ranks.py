@@ -100,7 +100,7 @@ def test_a_rank_that_would_hang_is_named(target: str) -> None:
     found = wb.ranks(build_forgetful, {"dp": 4}, [0, 3], target=target, grad=False)
     assert found.hangs == (
         "Rank 3 deadlocks: it waits for an all-gather of 256 B of all ranks that rank 0 never "
-        "starts, after 1 collective that both start.",
+        "starts, after 1 collective that both ranks start.",
     )
     assert found.sentences[0] == found.hangs[0]
     assert len(found.frame("collectives")) == 3

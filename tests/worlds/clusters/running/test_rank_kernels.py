@@ -210,7 +210,7 @@ def test_whole_numbers_that_roundings_may_decide_are_not_judged() -> None:
         edit=lambda rank: lambda name, src: src.replace(" > ", " < ") if rank else src,
     )
     assert found.verdict == "not checked"
-    assert "output on rank 1: integers differ, possibly by rounding" in found.sentence
+    assert "output on rank 1: integers differ; with several ranks" in found.sentence
 
 
 def test_what_is_compiled_for_the_host_has_no_interpreter() -> None:

@@ -136,7 +136,7 @@ def test_a_backend_without_programs_is_compared_by_its_graphs() -> None:
     found = compare_logs("step", [0, 1], [first, other])
     assert found.hangs == (
         "Rank 0 deadlocks in 0/0 (step) unless rank 1 starts an all-reduce of 8 B of all ranks "
-        "elsewhere: that rank does not start one there.",
+        "elsewhere: rank 1 does not start one in 0/0 (step).",
     )
     compiled = replace(other, code={"captured": "graph", "forward": "kernels"})
     assert not compare_logs("step", [0, 1], [first, compiled]).hangs  # passes may have merged it
@@ -163,7 +163,7 @@ def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
     found = compare_logs("step", [0, 1], [program(0), more])
     assert found.hangs == (
         "Rank 1 deadlocks in 0/0 (step) unless rank 0 starts an all-gather of all ranks elsewhere: "
-        "that rank does not start one there, after 1 collective that both start.",
+        "rank 0 does not start one in 0/0 (step), after 1 collective that both ranks start.",
     )
     assert found.order[0].compile_id == "0/0"
 

@@ -25,7 +25,8 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
     found = wb.read_trace(LOGS / "unlike").ranks()
     assert found.sentences == (
         "Rank 1 deadlocks in 1/0 (gathered) unless rank 0 starts an all-gather of 512 B of all "
-        "ranks elsewhere: that rank does not start one there, after 1 collective that both start.",
+        "ranks elsewhere: rank 0 does not start one in 1/0 (gathered), after 1 collective that "
+        "both ranks start.",
         "1/0 (gathered) has 2 different programs: rank 0; rank 1.",
         "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
         NO_END,

@@ -52,4 +52,4 @@ def test_a_check_changes_no_size_that_the_text_fixes() -> None:
     made = wb.aot_compile(lambda x: x.relu() * 2, (torch.ones(4096),), target="h100")
     found = made.kernel("k0").check()
     assert found.ok
-    assert "its source contains sizes of the program" in found.sentence
+    assert "sizes are built into its generated source" in found.sentence

@@ -97,8 +97,8 @@ def test_sectors_and_shares_are_those_that_the_addresses_give(name: str) -> None
 @pytest.mark.parametrize(
     ("case", "argument", "words"),
     [
-        ("add", "x", "Recompiled with n = 1008, this line moves 8 bytes at a time"),
-        ("block_pointers", "a", "Recompiled with K = 80, this line moves 16 bytes at a time"),
+        ("add", "x", "When recompiled with n = 1008, this line moves 8 bytes at a time"),
+        ("block_pointers", "a", "When recompiled with K = 80, this line moves 16 bytes at a time"),
     ],
 )
 def test_a_size_that_is_not_divisible_is_the_cure_where_the_code_says_so(
@@ -128,25 +128,25 @@ def test_a_store_that_is_off_by_one_element_says_so_and_what_mends_it(block: int
     row = put(1, OUT)
     assert (row.sectors, row.least_sectors) == (5, 4)
     assert row.hint == (
-        "An instruction touches 5 sectors, or 4 if aligned to a sector. Every instruction starts 1 "
-        "element (4 bytes) after a multiple of 32 bytes. Handle the first 7 elements separately, "
-        "or pass out as a view that starts 1 element before an aligned one."
+        "An instruction touches 5 sectors; if aligned to a sector, it would touch 4. Every "
+        "instruction starts 1 element (4 bytes) after a multiple of 32 bytes. Handle the first 7 "
+        "elements separately, or pass out as a view that starts 1 element before an aligned one."
     )
     for cured in (put(8, OUT), put(1, OUT[7:])):  # the advice, taken: the first 7 apart; a view
         assert cured.sectors == cured.least_sectors
 
 
 def test_a_view_that_begins_elsewhere_is_the_cause() -> None:
-    assert "Recompiled with x aligned" in find(take_from(x=LONG[1:]), "x").hint
+    assert "When recompiled with x aligned" in find(take_from(x=LONG[1:]), "x").hint
 
 
 def test_a_mask_that_parts_a_vector_is_the_trouble_and_its_size_the_cure() -> None:
     row = find(wb.kernel(take_some, LONG, OUT, 1001, grid=(1,), BLOCK=1024), "x")
     assert row.used == pytest.approx(0.25, rel=0.01)
     assert row.hint.endswith(
-        "the mask separates some, so 4 bytes are moved at a time. n = 1001 is not "
-        "divisible by 16. Recompiled with n = 1008, this line moves 16 bytes at a time: pad n "
-        "to 1008."
+        "the mask separates some of them, so 4 bytes are moved at a time. n = 1001 is not "
+        "divisible by 16. When recompiled with n = 1008, this line moves 16 bytes at a time. Fix: "
+        "pad n to 1008."
     )
 
 
@@ -154,14 +154,14 @@ def test_a_helper_that_two_calls_reach_has_no_width_of_another() -> None:
     kernel = wb.kernel(add_both, LONG, LONG.clone(), OUT, grid=(2,), BLOCK=1024)
     kernel.frame("accesses")
     x, y = (row for row in kernel.report.accesses if row.kind == "read")
-    assert "several calls reach this line in different widths" in x.reason
+    assert "several calls access memory in this line with different widths" in x.reason
     assert (y.vector_bytes, y.used, y.used_l1) == (4, 0.125, 0.5)
 
 
 def test_memory_of_no_argument_is_a_row_that_is_not_judged() -> None:
     far = torch.tensor([LONG.data_ptr()])
     assert find(wb.kernel(take_far, far, OUT, grid=(1,), BLOCK=256), "").reason == (
-        "the run reached no memory of an argument in this line"
+        "the run did not access memory of an argument in this line"
     )
 
 
@@ -250,7 +250,7 @@ def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, confli
 def test_a_padded_layout_is_a_sentence_and_no_dead_process() -> None:
     kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=PADDED)
     notes = set(kernel.layouts()["note"]) - {""}
-    assert notes == {"Triton does not count the conflicts of #ttg.padded_shared"}
+    assert notes == {"Triton does not count bank conflicts for #ttg.padded_shared"}
 
 
 def test_a_layout_says_who_holds_an_element() -> None:

@@ -110,7 +110,7 @@ def test_a_configuration_whose_grid_no_gpu_launches_is_rejected_and_the_next_is_
     said = {row.choice: row.rejection for row in made.rank_configs().rows}
     assert said["BLOCK=512"] is None
     assert said["BLOCK=8"] == (
-        "cannot be launched: axis 1 of its grid is 80,000, and h100 allows at most 65,535"
+        "cannot be launched: axis 1 of the grid is 80,000, but h100 allows at most 65,535"
     )
     assert (said["BLOCK=1024"] or "").startswith("launches nothing: part 1 of the grid is 0")
 
@@ -119,7 +119,7 @@ def test_a_matrix_says_where_the_grid_cannot_be_launched() -> None:
     made = wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), target="mi300x", BLOCK=8)
     frame = made.matrix(["mi300x", "h100"]).frame().set_index("target")
     assert frame.note.isna()["mi300x"]
-    assert frame.note["h100"].startswith("it cannot be launched: axis 1 of its grid is 70,000")
+    assert frame.note["h100"].startswith("it cannot be launched: axis 1 of the grid is 70,000")
 
 
 def test_a_matrix_has_the_call_on_every_gpu(tuned: OwnKernel) -> None:
@@ -173,7 +173,7 @@ def sorts_columns(x, BLOCK: tl.constexpr):
 
 HALVES = torch.empty(512, 512, dtype=torch.float16)
 WRONG: Mapping[str, Any] = {
-    r"add: it cannot be launched: axis 1 of its grid is 70,000, and h100 allows at most 65,535"
+    r"add: it cannot be launched: axis 1 of the grid is 70,000, but h100 allows at most 65,535"
     "": lambda: wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), BLOCK=256),
     r"transpose: none of its autotuner's 1 configuration fits on rtx4090 \(B=256: it cannot "
     "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(

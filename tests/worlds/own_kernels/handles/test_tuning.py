@@ -107,7 +107,7 @@ def test_a_product_has_a_result_for_each_number_of_rows(multiplied: Tuned) -> No
 def test_why_names_what_parts_two(multiplied: Tuned) -> None:
     told = multiplied.why("BLOCK_SIZE_N=64, 3 stages", "BLOCK_SIZE_N=64, 9 stages", M=64)
     assert "Stages: " in told
-    assert "Both times are modelled, not measured." in told
+    assert "Modelled, not measured: " in told
 
 
 def test_files_of_servers_are_written_from_it(multiplied: Tuned, tmp_path: Any) -> None:
@@ -169,7 +169,7 @@ def test_a_grid_that_is_too_wide_is_discarded_before_it_is_compiled() -> None:
         "ranked",
         "ranked",
     )
-    assert h100[8].reason == "axis 1 of its grid is 80,000, and h100 allows at most 65,535"
+    assert h100[8].reason == "axis 1 of the grid is 80,000, but h100 allows at most 65,535"
 
 
 def test_several_targets_have_a_result_each() -> None:

@@ -54,7 +54,7 @@ def test_what_a_loaded_pointer_reaches_is_not_judged() -> None:
     assert checked.findings == ()
     assert checked.cases[0].verdict == "not checked"
     stray, values = checked.cases[0].not_judged
-    assert stray.startswith("line 43: its addresses come from no argument")
+    assert stray.startswith("line 43: its addresses do not come from an argument")
     assert values == "values: they come from addresses outside all arguments"
 
 

@@ -47,7 +47,10 @@ def test_programs_that_take_a_lock_are_run_one_after_the_other_and_not_judged() 
     k = wb.kernel(right.adds_under_a_lock, *args, grid=(4,), BLOCK=256)
     found = k.check(lambda *_: x.sum()[None], writes="out")
     assert (found.ok, found.findings) == (None, ())
-    assert "Not checked: races (atomics make the programs wait" in found.sentence
+    assert (
+        "Not checked: races (program instances wait for one another through atomics"
+        in found.sentence
+    )
     with pytest.raises(wb.ExpectationError, match="Not checked: races"):
         found.require()
 

@@ -24,7 +24,7 @@ def test_each_sentence_names_the_place_the_cost_and_the_cure() -> None:
     assert "`torch._dynamo.maybe_mark_dynamic(x, 0)`" in size
     assert "`print(y)`, 500 ms of compiling" in cut
     assert "(train.py:14). " in cut
-    assert ". Write it under `if not torch.compiler.is_compiling():`" in cut
+    assert ". Write the message under `if not torch.compiler.is_compiling():`" in cut
     assert limit.endswith(". This was not tried.")
     assert size.endswith(". This was not tried.")
     assert cut.endswith(". This was not tried: `wb.rehearse(fn, args)` tries known fixes.")

@@ -215,7 +215,7 @@ def test_more_recompiles_than_before_are_no_help() -> None:
     """As seen: "Tried. 2 → 4 recompiles, 0 → 1 graph breaks", and no word on what that means."""
     two, four, none = (Counts(1, 0, recompiles) for recompiles in (2, 4, 0))
     worse = TriedChange(weigh(True, two, four), "Outputs agree.", two, four)
-    assert (worse.verdict, worse.sentence[:16]) == ("no help", "It does not help")
+    assert (worse.verdict, worse.sentence[:24]) == ("no help", "The change does not help")
     cured = TriedChange(weigh(True, two, none), "Outputs agree.", two, none)
     assert cured.verdict == "cures"
     assert cured.sentence.startswith("2 → 0 recompiles")

@@ -674,7 +674,7 @@ def test_a_break_that_parts_operators_says_so_and_is_cured() -> None:
 
     found = of(called(printing, [(ones(3),)]), "break")
     assert "2 operators before it cannot fuse with 1 after it" in found.detail
-    assert "write it under `if not torch.compiler.is_compiling():`" in found.cure
+    assert "write the message under `if not torch.compiler.is_compiling():`" in found.cure
     torch._dynamo.reset()
     assert len(called(quiet, [(ones(3),)]).frame("breaks")) == 0
 
@@ -706,7 +706,7 @@ def test_a_call_that_torch_cannot_follow_is_moved() -> None:
 
     torch._dynamo.reset()
     found = of(called(opened, [(ones(3),)]), "break")
-    assert found.cure.startswith("read it before the call: compute it before the compiled")
+    assert found.cure.startswith("read the file before the call: compute it before the compiled")
 
 
 def test_the_step_of_an_optimizer_within_a_function_is_not_to_be_left_out() -> None:

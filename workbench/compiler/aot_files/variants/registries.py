@@ -22,8 +22,8 @@ Entries = tuple[str, str, Mapping[Any, Any]]
 _ALL_KEYS = "DICT_KEYS_MATCH"
 """Torch's guard where code asks for all keys: a loop, a length, a copy, a comparison."""
 WHY = (
-    "it depends on how many entries a dict of {module} has, or on their order, and that dict "
-    "grows at run time; the entries that the code reads are compared"
+    "it depends on the number or order of entries in a dict of {module}, which grows at run "
+    "time; the entries that the code reads are compared"
 )
 
 

@@ -131,16 +131,20 @@ def watch_kernel(
     unjudged: dict[str, str] = {}
     faults = list(memory.faults)
     if memory.has_exchange:
-        unjudged["races"] = "atomics make the programs wait for one another, which orders them"
+        unjudged["races"] = (
+            "program instances wait for one another through atomics, which orders them"
+        )
     logged = list(find_faults(log, fresh))
     ordered = ("race", "race, same value", "not judged") if memory.has_exchange else ()
     faults += [fault for fault in logged if fault.kind not in ordered]
     if memory.is_full:
-        unjudged["races between all accesses"] = "the log was full; pass sample= to run fewer"
+        unjudged["races between all accesses"] = (
+            "the log was full; pass sample= to run fewer program instances"
+        )
     for line in sorted({log.places[place].line for place in memory.strays}):
         unjudged[f"line {line}"] = (
-            "its addresses come from no argument (for example from a loaded pointer), so its "
-            "memory is unknown"
+            "its addresses do not come from an argument (for example from a loaded pointer), so "
+            "its memory is unknown"
         )
     written = {
         held.name
