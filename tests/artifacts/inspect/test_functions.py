@@ -97,8 +97,8 @@ def test_a_function_of_ours_tells_guards_and_objects_from_outside(tmp_path: Path
         ("torch:load", "runs commands"),
         ("torch.serialization:os.system", "runs commands"),
         ("torch:nn.Module.__init__.__globals__", "runs commands"),
-        ("a name that is computed during unpickling", "runs commands"),
-        ("the extension registry: code 1", "runs commands"),
+        ("a name computed during unpickling", "runs commands"),
+        ("extension registry code 1", "runs commands"),
     ],
 )
 def test_names_are_judged_by_what_they_can_do(name: str, graded: str) -> None:

@@ -150,8 +150,8 @@ def test_the_memory_format_of_model_and_input_is_changed_in_copies() -> None:
 
 def test_of_a_record_nothing_can_be_tried(product: Any) -> None:
     (found,) = wb.opportunities(product.report)
-    assert "not alive here" in found.why_not
-    with pytest.raises(wb.UsageError, match="not alive here"):
+    assert "not in this process" in found.why_not
+    with pytest.raises(wb.UsageError, match="not in this process"):
         found.try_()
     with pytest.raises(wb.UsageError, match="expected one of copied-matrix"):
         wb.opportunities(product)["shape-padding"]

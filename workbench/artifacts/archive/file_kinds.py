@@ -303,8 +303,8 @@ _LOAD_WEIGHTS = (
 # weights_only reads no opcode of protocol 4: "Unsupported operand 149"
 _SAVE_AGAIN = (
     "torch.load(path, weights_only=True) cannot read pickle protocols 4 and 5. Save the weights "
-    "again without pickle_protocol. Compile the module that uses them with wb.aot_compile or "
-    "wb.package."
+    "again without pickle_protocol. Compile the module that uses these weights with wb.aot_compile "
+    "or wb.package."
 )
 
 

@@ -70,7 +70,7 @@ def list_version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[
     yield torch_row(target.torch if target else versions.torch)
     triton = target.triton if target else versions.triton
     if triton:
-        yield NeedFacts("triton", triton, "for kernels that Triton made")
+        yield NeedFacts("triton", triton, "for Triton kernels")
     yield NeedFacts("bytecode", versions.magic, "Python's magic number")
 
 
@@ -80,7 +80,7 @@ def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:
         yield NeedFacts("system", needs.system)
         yield NeedFacts("processor", needs.machine)
     for family, version in sorted(needs.symbols.items()):
-        yield NeedFacts(family, version, "the newest symbol version that it uses")
+        yield NeedFacts(family, version, "newest symbol version used")
     if needs.libraries:
         yield NeedFacts("libraries", ", ".join(needs.libraries))
 
@@ -104,7 +104,11 @@ def read_library_facts(libraries: Libraries) -> Facts:
     """What a bare library says of the model in it: whether it is one, and what it leaves open."""
     exported = {symbol.name for symbol in libraries.symbols if symbol.exported}
     is_model = any(name.startswith(_CONTAINER) for name in exported)
-    made_by = "made by AOTInductor" if is_model else "not an AOTInductor model: it exports none"
+    made_by = (
+        "made by AOTInductor"
+        if is_model
+        else "not an AOTInductor model: it exports no model functions"
+    )
     return Facts(
         notes=(
             made_by,

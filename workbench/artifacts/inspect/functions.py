@@ -192,7 +192,7 @@ def _constant(model: str, leaf: _Leaf, manifest: Manifest) -> ConstantFacts:
         dtype=leaf.dtype,
         shape=dims.text(leaf.shape),
         size=bytes_of(sizes, ITEM_BYTES[leaf.dtype]) if leaf.dtype in ITEM_BYTES else None,
-        place=WEIGHTS if manifest.weights else "the module that it is called on",
+        place=WEIGHTS if manifest.weights else "the module that you pass",
     )
 
 

@@ -326,4 +326,4 @@ def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
         yield NeedFacts("schema", number, "torch's own format")
     opset = program.get("opset_version")
     for name, version in opset.items() if isinstance(opset, dict) else ():
-        yield NeedFacts(f"operators of {name}", str(version), "the version of their definitions")
+        yield NeedFacts(f"operators of {name}", str(version), "opset version")

@@ -70,7 +70,7 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
             *build_rows({m.isa: None for m in manifest.models if m.isa}),
             *_device_needs(package),
             *(
-                NeedFacts("operator", name, f"a custom operator that {model.name} calls")
+                NeedFacts("operator", name, f"custom operator called by {model.name}")
                 for model in manifest.models
                 for name in model.operators
             ),

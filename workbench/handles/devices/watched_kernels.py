@@ -19,7 +19,8 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 _FROM_FILE = (
-    "It was loaded from a file, which has no inputs to run it with. Compile the call itself with "
+    "It was loaded from a file, and files do not contain inputs to run it with. Compile the call "
+    "itself with "
     "`wb.aot_compile(fn, args)`."
 )
 _NOT_VIRTUAL = (
@@ -41,7 +42,7 @@ def explain_no_check(compiled: Any) -> str | None:
 def describe_check(compiled: Any) -> str:
     """Describe the cost of checking a program's kernels, in a sentence."""
     count = _count_kernels(compiled)
-    return f"Runs {plural(count, 'Triton kernel')} on the CPU, with every program instance."
+    return f"Runs every program instance of {plural(count, 'Triton kernel')} on the CPU."
 
 
 def start_check(compiled: Any) -> BackgroundTask[Any]:

@@ -72,7 +72,7 @@ def _why_nothing(fn: Callable[..., Any], program: ProgramRecord) -> str:
             "It is a generator, which torch.compile runs in eager. Compile the function that it "
             "calls."
         )
-    return "None of its calls ran tensor operations in code that torch.compile captures."
+    return "In none of its calls did torch.compile capture tensor operations."
 
 
 def _check_calls(calls: Sequence[Call]) -> None:

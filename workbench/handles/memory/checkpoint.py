@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
 _GONE = (
-    "The function is not alive here. Budgets can be tried for a result of aot_compile, not for a "
-    "report or a file."
+    "The function is not in this process. Budgets can be tried only for a result of aot_compile, "
+    "not for a report or a file."
 )
 _NO_BACKWARD = (
     "{} was compiled without a backward pass, so it saves no activations. Compile a training step "
@@ -158,7 +158,7 @@ class Checkpoint:
         cure = (
             f"Use {min(others):g} or more."
             if others
-            else "Leave it at 1, or draw the numbers outside the step and pass them in."
+            else "Keep a budget of 1, or draw the random numbers outside the step and pass them in."
         )
         raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
@@ -310,7 +310,7 @@ def _check_previews(report: Report) -> None:
     if len(report.memory_budgets):
         return
     reasons = [row.reason for row in report.capabilities if row.name == "memory_budgets"]
-    why = next((reason for reason in reasons if reason), "torch did not partition a joint graph")
+    why = next((reason for reason in reasons if reason), "torch partitioned no joint graph")
     raise UsageError(f"Budgets cannot be analysed: {why}.")
 
 
@@ -355,12 +355,12 @@ class LiveBudgets(LivePart):
 
 
 _NOT_HERE = "Its gradients were not compared, because the GPU is not here."
-_MADE_UP = " The example inputs are gone; numbers between 0 and 1 replaced {}."
+_MADE_UP = " The example inputs are gone; numbers between 0 and 1 were used for {}."
 _NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
 _FAILED = "Its gradients were not compared, because eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared, because eager draws different random numbers and the program "
-    "with its own budget has wrong gradients."
+    "Its gradients were not compared: eager draws different random numbers, and the unchanged "
+    "program (the other reference) has wrong gradients."
 )
 _BY_CHANCE = "eager draws different random numbers"
 
@@ -407,7 +407,7 @@ def check_gradients(
                 alike = try_call(own, own, inputs, made=made).judge()
                 rows = [row for row in rows if row.leaf not in drawn]
                 rows += [row for row in alike if row.leaf in drawn]
-                who = f"the program with its own budget ({_BY_CHANCE})"
+                who = f"the program with its original budget ({_BY_CHANCE})"
         except (RuntimeError, WorkbenchError) as error:
             return GradientCheck(False, f"It failed in a call: {str(error).splitlines()[0]}")
     verdict = _verdict(rows, len(_gradients(expected)), who)
@@ -424,7 +424,7 @@ def _verdict(rows: Sequence[Comparison], count: int, who: str) -> GradientCheck:
         how = row.reason or f"by up to {number_text(row.max_abs_error, 'difference')}"
         return GradientCheck(
             False,
-            f"{row.leaf} differs from that of {who} ({how}), so the budget must not be used.",
+            f"{row.leaf} differs from {who} ({how}), so do not use this budget.",
         )
     if lost := [row for row in rows if row.verdict == "not checked"]:
         names = join_words([row.leaf for row in lost])

@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 _PATIENCE = Patience(budget_s=2.0)
 _OTHER_INPUTS = ("dtype", "memory_format", "float32_matmul_precision")  # not seen in the code alone
 _GONE = (
-    "The function is not alive here. Opportunities can be tried for a result of aot_compile, not "
-    "for a report or a file."
+    "The function is not in this process. Opportunities can be tried only for a result of "
+    "aot_compile, not for a report or a file."
 )
 _NO_CLUSTER = (
-    "It was compiled as a rank of a cluster that no longer exists. Try it in the same `with "
-    "wb.virtual_cluster(…)`, or with the process group that it was built with."
+    "It was compiled as a rank of a cluster that no longer exists. Try the change inside the same "
+    "`with wb.virtual_cluster(…)`, or with the original process group."
 )
 _MEANT = "The outputs were not compared: their values are meant to change, and the GPU is not here."
 _NOT_HERE = (
@@ -258,7 +258,7 @@ def _describe_errors(both: Trial) -> tuple[bool | None, str]:
     pairs = both.list_pairs()
     if others := [pair for pair in pairs if pair.failure]:
         named = "; ".join(f"{pair.name}: {pair.failure}" for pair in others)
-        return False, f"The values are meant to change, but not this: {named}."
+        return False, f"The change may alter values, but it also altered this: {named}."
     numbers = [
         replace(pair, actual=pair.actual.to(pair.expected.dtype))
         for pair in pairs

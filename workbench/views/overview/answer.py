@@ -330,7 +330,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield plain(". " if modelled else f" (model): {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
-        yield plain(f" moved by {counted}{both}, an estimate; nothing was timed. ")
+        yield plain(f" moved by {counted}{both} (estimate); nothing was timed. ")
     yield from _collectives(report, is_measured=cost.kind == "time")
     of = "the work" if cost.kind == "bound" else "it"
     yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
@@ -343,7 +343,7 @@ def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
         return
     yield plain("About ")
     yield figure(format_us(call.call_us))
-    yield plain(f" a call{both}, too noisy to be sure. ")
+    yield plain(f" a call{both}; the measurement is noisy. ")
 
 
 def _forecast(report: Report, both: str) -> Iterator[Piece]:

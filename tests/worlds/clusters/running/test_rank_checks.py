@@ -141,7 +141,7 @@ def test_other_values_than_those_of_the_reference_are_named() -> None:
 
     found = verified(build, reference=programs.two(), grad=False)
     assert found.verdict == "failed"
-    assert "and Two start with different values of up.weight, down.weight. Call" in found.cause
+    assert "and Two start from different values of up.weight, down.weight. Call" in found.cause
 
 
 def test_ranks_may_hold_parts_of_other_sizes() -> None:

@@ -111,7 +111,7 @@ def test_logs_that_end_between_two_compiles_are_only_as_sure_as_they_reach(
     found = wb.read_trace(folder).ranks()
     assert found.lacks == {}
     assert found.sentences[0] == (
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go."
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs show."
     )
     assert found.sentences[-1] == NO_END
 

@@ -119,7 +119,7 @@ def test_a_product_in_tf32_is_named_with_its_cure_and_price(
     assert row.detail == "the kernel truncates the inputs of mm to 10 mantissa bits"
     assert row.own_off > 100 * row.eager_off
     assert found.opportunities[0].settings == (("float32_matmul_precision", "highest"),)
-    price = "multiplies in full float32. That changes the roofline time of k0 on "
+    price = "multiplies in full float32. It changes the roofline time of k0 on "
     assert f"set_float32_matmul_precision('highest') {price}{gpu.spec.title}" in found.sentence
 
 

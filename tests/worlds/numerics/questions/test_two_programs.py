@@ -43,7 +43,9 @@ def test_two_modes_part_where_one_rounds_and_the_other_does_not(plain) -> None:
     found = wb.numerics(plain, (X, W), against=compiled(layers, X, W, options=EMULATE))
     row = found.first
     assert row.line == layers.__code__.co_firstlineno + 1
-    assert row.reason.startswith("the first elides casts that the other makes, with 3 values never")
+    assert row.reason.startswith(
+        "the first elides casts that the other one performs: 3 values never"
+    )
     by_node = {value.node: value for value in found.values}
     for node in ("y", "matmul"):
         assert by_node[node].differ

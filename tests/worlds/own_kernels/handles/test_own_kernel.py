@@ -73,7 +73,7 @@ def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_fits(
 ) -> None:
     assert tuned.report.resources[0].choice == "BM=128, BN=256, BK=32, GROUP=8"
     (note,) = tuned.report.request.notes
-    assert note.startswith("The first of its autotuner's 4 configurations that fits")
+    assert note.startswith("The first of the autotuner's 4 configurations that fits")
     assert "Nothing was timed" in note
 
 

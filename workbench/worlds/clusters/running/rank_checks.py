@@ -248,7 +248,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             return f"{of_rank} lacks {missing[0]}{more}."
-        return f"{of_rank} starts different collectives from the program."
+        return f"{of_rank} starts other collectives than the program does."
     return next((run.cause for run in runs if run.cause), "")
 
 

@@ -200,7 +200,7 @@ def _name_lost(measured: Measured) -> Cause:
     lost = plural(measured.own_lost, "element")
     detail = f"NaN, infinite or finite in {lost}, unlike eager and float64"
     if measured.noise == inf:  # at the edge of what the type holds rounding may decide it
-        return Cause(UNKNOWN, f"{detail}; input noise changes it, too")
+        return Cause(UNKNOWN, f"{detail}; input noise has the same effect")
     return Cause(SOMETHING_ELSE, detail)
 
 

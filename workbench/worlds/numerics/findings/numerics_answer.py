@@ -68,8 +68,8 @@ class Answer:
         why = self._say_reason() if self.first is None else ""
         if worst.dtype in ("float64", "complex128") and not eager:
             return (
-                f"It differs from eager by {format_off(own)}{why}. Eager computes in float64 "
-                "itself, so neither of the two is known to be more accurate."
+                f"It differs from eager by {format_off(own)}{why}. Eager itself computes in "
+                "float64, so it is unknown which one is more accurate."
             )
         which = "Nearer to float64 than eager"
         if own <= eager * ALIKE and eager <= own * ALIKE:
@@ -87,7 +87,8 @@ class Answer:
         row = rows[0]
         which = f"{plural(len(rows), 'output')} are" if len(rows) > 1 else f"the {row.output} is"
         return (
-            f"In float64, {which} 0 up to rounding, so an error in eps has no scale. Largest "
+            f"In float64, {which} 0 up to rounding, so an error in eps would be meaningless. "
+            "Largest "
             f"values: eager {number_text(row.eager_from_zero, 'difference')}, the program "
             f"{number_text(row.own_from_zero, 'difference')}."
         )

@@ -337,7 +337,7 @@ def say_cause(
         return f"{stage} {numerics.first_sentence}"
     if {*wrong} <= {row.output for row in numerics.outputs if overflows_in_eager(row)}:
         return say_overflow(sorted(wrong))
-    return f"{stage} Given its own inputs, no part differs by more than rounding. {numerics}"
+    return f"{stage} On the same inputs as eager, no part differs by more than rounding. {numerics}"
 
 
 def compare_programs(
@@ -368,7 +368,7 @@ def compare_programs(
         kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
     )
     if one.place != two.place:
-        notes.append(f"They ran with {one.place} and with {two.place}.")
+        notes.append(f"The first ran with {one.place}, the second with {two.place}.")
     values = tuple(compare_calls(one, two))
     outputs = tuple(compare_outputs(one, two, values))
     remarks = tuple(dict.fromkeys(notes))
@@ -377,7 +377,7 @@ def compare_programs(
 
 
 _FROM_FILE = (
-    "It was loaded from a file, which has code but no graphs: compile the call with "
+    "It was loaded from a file, and files have code but no graphs. Compile the call with "
     "`wb.aot_compile(fn, args)`."
 )
 
@@ -455,7 +455,7 @@ def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
 
 _AGAIN = "Its graphs were no longer available, so it was recompiled"
 FROM_FILE = (
-    "It was loaded from a file, which has code but no graphs to compare its kernels with. Compile "
+    "It was loaded from a file, and files have no graphs to compare kernels with. Compile "
     "the call with wb.aot_compile(fn, args), or pass the function: wb.numerics(loaded, args, "
     "reference=fn)."
 )

@@ -92,7 +92,7 @@ _VALUES = (
     Column("Most units", "max_ulp", "count"),
     Column("Why", "why", "prose"),
 )
-_INHERITED = "Inherited: one of its inputs already differs."
+_INHERITED = "Inherited: an input of this value already differs."
 
 
 def build_apart(found: ProgramsApart) -> Document:

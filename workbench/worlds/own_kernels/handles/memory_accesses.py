@@ -152,7 +152,7 @@ class _Look:
         line = found.log.places[found.stopped_place].line if known else 0
         stopped = found.explain_stop(line) if found.stopped else ""
         if not found.log.is_whole and not stopped:
-            stopped = f"the access log was full, at {found.log.nbytes / 1e6:.0f} MB"
+            stopped = f"the access log reached its limit of {found.log.nbytes / 1e6:.0f} MB"
         if found.log.accesses:
             return found.log, stopped
         return None, stopped or "the run accessed no memory"

@@ -220,7 +220,7 @@ def _find_first(
             if changed == _BESIDE:
                 reason = _ENTER
             elif off > _ROUNDINGS and value.is_floating_point():
-                reason = f"more than rounding: perhaps {_ENTER}"
+                reason = f"more than rounding; perhaps {_ENTER}"
             return replace(
                 row,
                 equal=False,
