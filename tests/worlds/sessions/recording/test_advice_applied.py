@@ -531,7 +531,7 @@ def masked(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
 
 def test_a_first_call_without_operators_is_said_to_be_why_nothing_is_compiled() -> None:
     (said,) = called(masked, [(ones(3), None), (ones(3), ones(3))]).advice
-    assert "the first call of masked ran no tensor operator, and torch has skipped it" in said
+    assert "the first call of masked ran no tensor operators, so torch has skipped it" in said
 
 
 def test_a_model_that_is_cast_is_expected_to_be_compiled_once_more() -> None:
@@ -673,7 +673,7 @@ def test_a_break_that_parts_operators_says_so_and_is_cured() -> None:
         return y + 1
 
     found = of(called(printing, [(ones(3),)]), "break")
-    assert "2 operators before it cannot fuse with 1 after it" in found.detail
+    assert "2 operators before the break cannot fuse with 1 after it" in found.detail
     assert "write it under `if not torch.compiler.is_compiling():`" in found.cure
     torch._dynamo.reset()
     assert len(called(quiet, [(ones(3),)]).frame("breaks")) == 0

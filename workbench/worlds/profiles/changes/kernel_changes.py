@@ -155,7 +155,7 @@ def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportun
         kind="layout",
         title="Keep images in channels_last",
         why=(
-            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only converted to "
+            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only convert data to "
             "the layout that a convolution expects. Conversions of weights may remain."
         ),
         code="model, x = (each.to(memory_format=torch.channels_last) for each in (model, x))",

@@ -219,7 +219,9 @@ class StreamTime:
 
     device: int | None = None  # the number of the device
     stream: int | None = None  # its number, as the driver has it
-    calls: int = number("Calls", default=0, meaning="Number of kernels, copies and fills on it.")
+    calls: int = number(
+        "Calls", default=0, meaning="Number of kernels, copies and fills on the stream."
+    )
     busy_us: float = number("Busy", "us", default=0.0, source="measured")
     alone_us: float = number(
         "Alone", "us", "No other stream is active", default=0.0, source="measured"
@@ -258,7 +260,7 @@ class CollectiveTime:
         "Bus, GB/s", "amount", "Fastest call, computed as in nccl-tests", source="measured"
     )
     model_us: float | None = number(
-        "A call, modelled", "us", "From NCCL's own model, with 8 GPUs per node", source="model"
+        "A call, modelled", "us", "By NCCL's cost model, with 8 GPUs per node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read
