@@ -32,7 +32,7 @@ function reason(kernels: DiffKernels): string {
   if (kernels.language === "extern") return "It is a library call.";
   if (kernels.relation === "same")
     return "Numbers in names of temporaries and kernels are ignored.";
-  return "One of them has no source in its report.";
+  return "One of the two kernels has no source in its report.";
 }
 
 function Facts({ kernels }: { kernels: DiffKernels }) {

@@ -57,7 +57,7 @@ export function Sources({ state, kernels }: SourcesProps) {
         words={
           starts.length
             ? `${plural(starts.length, "difference")} in ${plural(differing, "line")}`
-            : "The sources differ only in the numbers of names"
+            : "The sources differ only in numbers within names"
         }
         count={starts.length}
         isFolded={open !== null}

@@ -48,7 +48,7 @@ export function GraphPane({ store }: { store: Store }) {
     return (
       <Empty
         store={store}
-        note={plain("No graph was kept.", "The report has no nodes of any stage.")}
+        note={plain("No graph was kept.", "The report has no graph nodes.")}
       />
     );
   return (
