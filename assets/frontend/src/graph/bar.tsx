@@ -58,9 +58,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         Compare<span class="wide"> stages</span>
       </Button>
       <Button
-        tip={
-          changed.length ? "Step through what each pass changed" : "No pass changed anything"
-        }
+        tip={changed.length ? "Step through what each pass changed" : "No pass changed anything"}
         isPressed={isListing}
         isOff={!changed.length}
         press={list}

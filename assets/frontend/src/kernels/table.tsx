@@ -202,7 +202,8 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         const value = own(kernel);
         return value === null || !cost ? "–" : costText(cost, value);
       },
-      full: () => (cost ? `Sum over all calls of the kernel. ${sentence(cost.source)}` : "Unknown cost"),
+      full: () =>
+        cost ? `Sum over all calls of the kernel. ${sentence(cost.source)}` : "Unknown cost",
     },
     share: {
       value: share,
