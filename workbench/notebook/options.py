@@ -85,7 +85,7 @@ COMPILE = (
 EXPLAIN = (OUTPUT, NO_VIEW)
 LOAD = (
     OUTPUT,
-    Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
+    Option(("--module",), "the module that has the weights, if the file has none", "EXPRESSION"),
     Option(("--trust",), "run a file that was made elsewhere"),
 )
 INSPECT = (OUTPUT,)

@@ -158,4 +158,4 @@ def test_a_dropped_guard_that_is_spelt_in_two_ways_is_counted_once(tmp_path: Pat
     aot_container.write_artifact(tmp_path / "f.aot", manifest, members)
     said = str(inspect(tmp_path / "f.aot"))
     assert "guards    1 kept, 1 dropped" in said
-    assert "values    1 from outside, compared at each call" in said
+    assert "values    1 captured from outside, compared at each call" in said

@@ -207,7 +207,7 @@ def _summary(report: ArtifactReport) -> str:
         own = (row.kept for row in report.guards if row.kind != "BAKED_VALUE")
         lines.append(_line("guards", count_guards(own).words))
     if baked:
-        lines.append(_line("values", f"{baked} from outside, compared at each call"))
+        lines.append(_line("values", f"{baked} captured from outside, compared at each call"))
     frozen = {f"{row.name}: {row.frozen}": None for row in report.guards if row.frozen}
     lines += _listed("frozen", [*frozen], "guards")
     # of what is imported its place: its name in the file is torch's own and long

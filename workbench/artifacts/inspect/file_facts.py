@@ -113,7 +113,7 @@ def read_library_facts(libraries: Libraries) -> Facts:
         notes=(
             made_by,
             "a bare library describes neither its inputs and outputs nor its torch release, so it "
-            "cannot be called. wb.package writes a file that can",
+            "cannot be called. wb.package writes a callable file",
         )
     )
 

@@ -127,8 +127,8 @@ def read_torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Fac
         ],
         texts=titled(find_named_texts(pickles)),
         notes=[
-            "torch stores neither guards nor inputs in a readable form; Compiled.save writes a "
-            "file that has both"
+            "torch stores neither guards nor inputs in a readable form; files of Compiled.save "
+            "have both"
         ],
     )
 

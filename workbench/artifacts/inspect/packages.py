@@ -109,8 +109,7 @@ def read_torch_package_facts(package: OpenedPackage) -> Facts:
         needs=_device_needs(package),
         texts=texts,
         notes=[
-            "written by torch itself: it checks no inputs when called, and does not record its "
-            "torch release"
+            "written by torch itself: the package does not check inputs or record the torch release"
         ],
     )
 

@@ -409,7 +409,7 @@ def check_gradients(
                 rows += [row for row in alike if row.leaf in drawn]
                 who = f"the program with its original budget ({_BY_CHANCE})"
         except (RuntimeError, WorkbenchError) as error:
-            return GradientCheck(False, f"It failed in a call: {str(error).splitlines()[0]}")
+            return GradientCheck(False, f"It failed when called: {str(error).splitlines()[0]}")
     verdict = _verdict(rows, len(_gradients(expected)), who)
     return replace(verdict, text=f"{verdict.text}{made_up}")
 

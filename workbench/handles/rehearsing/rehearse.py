@@ -46,7 +46,7 @@ _CAUGHT = (
     "{} runs in eager, but raises {} when captured. A graph cannot jump to an `except` block: "
     "exclude the function that has the `try` with torch.compiler.disable."
 )
-_NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the unchanged call too"
+_NOT_COMPILED = "Not compiled: torch.compile with Inductor also fails on the unchanged call"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,6 @@
 DOORS = {
     "reading.profile_reader": "A torch.profiler trace, or a folder of ranks, as a profile.",
     "rows.run_profile": "A profile as plain data to save, load and show.",
-    "matches.profiled_report": "A profile with the reports of the code that ran in it.",
+    "matches.profiled_report": "Matches a profile with the reports of the code that ran.",
 }
 """What other worlds import of this one."""

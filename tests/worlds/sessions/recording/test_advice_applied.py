@@ -562,7 +562,7 @@ def test_a_function_that_is_defined_once_is_compiled_once() -> None:
         return function(x)
 
     found = of(called(applied, [(ones(3), lambda x: x * 2), (ones(3), lambda x: x * 2)]))
-    assert found.cure.startswith("keep one object for all calls")
+    assert found.cure.startswith("use one object for all calls")
     torch._dynamo.reset()
     assert again(called(applied, [(ones(3), doubled), (ones(3), doubled)])) == 0
 

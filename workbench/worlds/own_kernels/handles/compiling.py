@@ -94,7 +94,7 @@ def _list_notes(
     if variant.dropped:
         yield f"{', '.join(variant.dropped)}: not an option on {gpu.title}, ignored."
     if call.is_data_free:
-        yield "A tensor is on meta and has no values: compiled, but cannot run."
+        yield "Compiled, but cannot run: a tensor is on meta and has no values."
 
 
 def compare_call(

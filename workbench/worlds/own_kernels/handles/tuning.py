@@ -199,7 +199,7 @@ def tune(
     remarks = [*builds.list_remarks(), *_list_dropped(order), *_list_remarks(call, made, budget)]
     if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
         whole = plural(len(call.configs) * len(places), "configuration")
-        remarks.append(f"Its autotuner's early_config_prune removes {pruned} of {whole}.")
+        remarks.append(f"The autotuner's early_config_prune removes {pruned} of {whole}.")
     return Tuned(
         call.name,
         kind,

@@ -12,7 +12,7 @@ Sizes = tuple[tuple[int | tuple[int, ...], ...], ...]
 
 _DEVICE_US = describe("Time", "us", "Total device time of all calls", source="measured")
 _SHARE = describe("Share", "share", "Fraction of the device's busy time", source="measured")
-_START = describe("Start", "us", "Since the first device work", source="measured")
+_START = describe("Start", "us", "Time since the first device work began", source="measured")
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class StreamTime:
     )
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
-    last_us: float = number("End", "us", "Since the first device work", default=0.0)
+    last_us: float = number("End", "us", "Time since the first device work began", default=0.0)
     kinds: str = ""  # what ran on it
     rank: int | None = None  # which rank it is of, where several were read
 

@@ -322,8 +322,8 @@ def _marked(
     each = "mark every changing size before each call"
     if is_unbacked:
         return (
-            f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
-            "like batch norm, and then a variant for 1 is expected)",
+            f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, as "
+            "batch norm does; then expect a variant for 1)",
             code,
         )
     also = "; each branch on the size still gets its own variant" if asked else ""
@@ -372,8 +372,8 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
 
 _ANY_VALUE = "compile with dynamic=True, which accepts any value from the first call on"
 _NEEDED = (
-    "the code needs the number as a constant (a loop over it), so each number gets its own "
-    "variant: use few of them"
+    "the code needs the number as a constant (for example in a loop), so each number gets its own "
+    "variant: use few numbers"
 )
 
 
@@ -583,8 +583,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if inputs and not any("GLOBAL_STATE" in reason.guard for reason in own):
         if all("." in name for name in inputs):
             return Fix(
-                "expected once, when parameters are frozen or unfrozen: do it before the first "
-                "call",
+                "expected once, when parameters are frozen or unfrozen; freeze them before the "
+                "first call",
                 (),
                 True,
             )
@@ -625,8 +625,8 @@ def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.actual:
         return Fix("expected: each value gets its own variant, compiled once", (), True)
     return Fix(
-        "keep one object for all calls: a redefined object, such as a function in a rerun cell, is "
-        "recompiled"
+        "use one object for all calls: a redefined object, such as a function in a rerun cell, "
+        "causes a recompile"
     )
 
 
