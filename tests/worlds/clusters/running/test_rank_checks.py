@@ -229,7 +229,7 @@ def test_a_difference_is_not_settled_by_another_model() -> None:
     found = verified(build, backend=off_by_a_percent, grad=False)
     assert found.verdict == "failed"
     assert (
-        "a second call of build returns different values or the same model"
+        "calling build again returns different values or the same model"
         in found.frame("ranks").reason[0]
     )
 

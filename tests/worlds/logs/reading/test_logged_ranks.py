@@ -26,8 +26,8 @@ def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> C
 
 
 NO_END = (
-    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
-    "was cut off."
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "process are unknown."
 )
 
 

@@ -15,8 +15,8 @@ from workbench.worlds.logs.reading.log_report import _strip
 from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives, tell_results
 
 NO_END = (
-    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
-    "was cut off."
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "process are unknown."
 )
 LOGS = Path(__file__).parents[3] / "records" / "traces"
 

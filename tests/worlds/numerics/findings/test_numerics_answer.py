@@ -59,6 +59,6 @@ def test_roundings_of_what_was_cast_to_more_bits_are_of_the_fewer() -> None:
 def test_eager_in_float64_is_not_judged_by_float64() -> None:
     row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.0, dtype="float64")
     assert Answer([], [row]).sentences[0] == (
-        "It differs from eager by 0.4 eps. Eager computes in float64 itself, so neither of the two "
-        "is known to be more accurate."
+        "It differs from eager by 0.4 eps. Eager itself computes in float64, so it is unknown "
+        "which one is more accurate."
     )

@@ -25,7 +25,7 @@ DEFAULT_GROUP = "0"
 torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
 """
 _NO_END = (
-    "torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
     "process are unknown."
 )
 _MOST_TOLD = 4
