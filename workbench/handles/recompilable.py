@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 _NO_INPUTS = (
-    "It was loaded from a file, and files do not contain inputs to measure it with. Call "
+    "This program was loaded from a file, and files do not contain inputs to measure it with. Call "
     "`compiled.profile(*args)`."
 )
 _GONE = (
-    "It was loaded from a file that does not contain the function. Compile the call again with "
+    "This program was loaded from a file that does not contain the function. Compile the call "
+    "again with "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
 

@@ -61,12 +61,12 @@ def shape_text(shape: Sequence[int | str] | None) -> str:
 
 def torch_row(version: str) -> NeedFacts:
     """The release of torch."""
-    return NeedFacts("torch", version, "the release that compiled it")
+    return NeedFacts("torch", version, "the torch release that compiled the file")
 
 
 def list_version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The releases that a file of Python code needs, those for another machine's GPU first."""
-    yield NeedFacts("python", versions.python, "it holds Python's bytecode")
+    yield NeedFacts("python", versions.python, "the file holds Python bytecode")
     yield torch_row(target.torch if target else versions.torch)
     triton = target.triton if target else versions.triton
     if triton:
@@ -96,7 +96,7 @@ def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     if target is None:
         return
     vendor = target.kind.toolkit
-    yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
+    yield NeedFacts("gpu", target.title, "the architecture of the machine code")
     yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
 
 

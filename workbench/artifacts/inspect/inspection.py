@@ -319,7 +319,7 @@ def _guards(model: str, program: Mapping[str, Any]) -> Iterator[GuardFacts]:
 
 def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
     if isinstance(version := program.get("torch_version"), str):
-        yield NeedFacts("torch", version, "the release that exported it")
+        yield NeedFacts("torch", version, "the torch release that exported the program")
     schema = program.get("schema_version")
     if isinstance(_at(schema, "major"), int):
         number = f"{_at(schema, 'major')}.{_at(schema, 'minor')}"

@@ -19,12 +19,13 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 _FROM_FILE = (
-    "It was loaded from a file, and files do not contain inputs to run it with. Compile the call "
+    "This program was loaded from a file, and files do not contain inputs to run it with. Compile "
+    "the call "
     "itself with "
     "`wb.aot_compile(fn, args)`."
 )
 _NOT_VIRTUAL = (
-    'Kernels run instrumented only in a program for a virtual GPU: compile it with `target="h100"`.'
+    'Kernels run instrumented only if compiled for a virtual GPU: compile with `target="h100"`.'
 )
 
 

@@ -49,15 +49,15 @@ _NO_BACKWARD = (
     "with grad=True."
 )
 _SHARDED = (
-    "{} was sharded by fully_shard. torch applies a budget to the graph of each block, but this is "
-    "one program of all blocks. Compile one block separately and try budgets there."
+    "{} was sharded by fully_shard. torch applies a budget to each block's graph, but this program "
+    "contains all blocks. Compile one block separately and try budgets there."
 )
 _OPTION = "activation_memory_budget"
 ESTIMATORS = ("flops", "roofline")
 _ESTIMATOR = "activation_memory_budget_runtime_estimator"
 _NO_ROOFLINE = (
     "{} was compiled for {}, and a CPU has no roofline. Compile for a GPU, such as target='h100', "
-    "or leave estimator='roofline' out."
+    "or omit estimator='roofline'."
 )
 Estimator = Literal["flops", "roofline"]
 """By which times torch chooses what is kept: its own count of operations, or the GPU's roofline."""
@@ -354,12 +354,12 @@ class LiveBudgets(LivePart):
         return in_background(self._compiled, f"{name}, {what}", work)
 
 
-_NOT_HERE = "Its gradients were not compared, because the GPU is not here."
+_NOT_HERE = "Gradients were not compared: this machine does not have the GPU."
 _MADE_UP = " The example inputs are gone; numbers between 0 and 1 were used for {}."
-_NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
-_FAILED = "Its gradients were not compared, because eager failed ({})."
+_NOTHING = "Gradients were not compared: all of them are zero for these inputs."
+_FAILED = "Gradients were not compared: eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared: eager draws different random numbers, and the unchanged "
+    "Gradients were not compared: eager draws different random numbers, and the unchanged "
     "program (the other reference) has wrong gradients."
 )
 _BY_CHANCE = "eager draws different random numbers"

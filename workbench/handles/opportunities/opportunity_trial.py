@@ -54,12 +54,17 @@ _GONE = (
     "aot_compile, not for a report or a file."
 )
 _NO_CLUSTER = (
-    "It was compiled as a rank of a cluster that no longer exists. Try the change inside the same "
+    "This program was compiled as a rank of a cluster that no longer exists. Try the change inside "
+    "the same "
     "`with wb.virtual_cluster(…)`, or with the original process group."
 )
-_MEANT = "The outputs were not compared: their values are meant to change, and the GPU is not here."
+_MEANT = (
+    "The outputs were not compared: the change may alter values, and this machine does not have "
+    "the GPU."
+)
 _NOT_HERE = (
-    "The outputs were not compared, because the GPU is not here. With try_(interpret=True), the "
+    "The outputs were not compared: this machine does not have the GPU. With try_(interpret=True), "
+    "the "
     "changed program runs on the CPU and is compared with eager."
 )
 

@@ -36,7 +36,7 @@ TONES: Mapping[Verdict, Tone] = {
 """How a view shows the verdict on a change that was tried."""
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
-    "helps": "It helps, but a break remains.",
+    "helps": "The fix helps, but a break remains.",
     "explicit": "The break remains, now explicit in the code.",
     "no help": "It does not help.",
     "refused": "Not offered.",
@@ -288,7 +288,7 @@ def _breaks(trial: Rehearsal) -> Iterator[str]:
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield short(f"{head} {why}", _WIDTH)
         if advice := trial.advice.get(item.id):
-            words = f"no known fix removes it: {advice}"
+            words = f"no known fix removes the break: {advice}"
             yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 

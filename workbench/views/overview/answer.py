@@ -114,7 +114,7 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         graphs, ops = count_captured(report)
         yield plain("A trace log of ")
         yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
-        yield plain("; it has no run times. ")
+        yield plain("; the log has no run times. ")
     cost = next(iter(list_costs(report)), None)
     if report.request.kind == OWN_KERNEL and cost is None:
         yield from _own_kernel(report)

@@ -151,7 +151,7 @@ def _notes(question: RankQuestion) -> tuple[str, ...]:
 def _note_graphs(question: RankQuestion) -> str:
     if question.options.backend == AFTER_AUTOGRAD:
         return (
-            "Each rank ran the graphs after AOTAutograd that were captured on it, and collectives "
+            "Each rank ran its own captured graphs (after AOTAutograd), and collectives "
             "exchanged data. Inductor's passes and generated kernels did not run."
         )
     return (

@@ -114,7 +114,7 @@ class Answer:
         if row.cause == RANDOM:
             return (
                 f"Random numbers are drawn differently at {place}, so values that depend on them "
-                f"cannot be compared. {row.option} draws as eager does."
+                f"cannot be compared. With {row.option}, they are drawn as in eager."
             )
         who = f"{row.kernel} ({row.part})" if row.kernel else f"The {row.part}"
         if row.stage == "decompositions":

@@ -377,7 +377,7 @@ def compare_programs(
 
 
 _FROM_FILE = (
-    "It was loaded from a file, and files have code but no graphs. Compile the call with "
+    "This program was loaded from a file, and files have code but no graphs. Compile the call with "
     "`wb.aot_compile(fn, args)`."
 )
 
@@ -455,7 +455,8 @@ def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
 
 _AGAIN = "Its graphs were no longer available, so it was recompiled"
 FROM_FILE = (
-    "It was loaded from a file, and files have no graphs to compare kernels with. Compile "
+    "This program was loaded from a file, and files have no graphs to compare kernels with. "
+    "Compile "
     "the call with wb.aot_compile(fn, args), or pass the function: wb.numerics(loaded, args, "
     "reference=fn)."
 )

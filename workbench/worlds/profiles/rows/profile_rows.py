@@ -127,7 +127,7 @@ class ModuleTime:
     calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Excludes the modules that it calls", default=0.0, source="measured"
+        "Own", "us", "Time excluding called modules", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
@@ -151,7 +151,7 @@ class LineTime:
     calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Excludes the functions that it calls", default=0.0, source="measured"
+        "Own", "us", "Time excluding called functions", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
@@ -224,7 +224,7 @@ class StreamTime:
     )
     busy_us: float = number("Busy", "us", default=0.0, source="measured")
     alone_us: float = number(
-        "Alone", "us", "No other stream is active", default=0.0, source="measured"
+        "Alone", "us", "Time during which no other stream is active", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
@@ -257,7 +257,10 @@ class CollectiveTime:
     group: str = ""  # the ranks that take part
     group_size: int | None = number("Ranks", meaning="Number of ranks in the group.")
     bus_gbs: float | None = number(
-        "Bus, GB/s", "amount", "Fastest call, computed as in nccl-tests", source="measured"
+        "Bus, GB/s",
+        "amount",
+        "Bus bandwidth of the fastest call, computed as in nccl-tests",
+        source="measured",
     )
     model_us: float | None = number(
         "A call, modelled", "us", "By NCCL's cost model, with 8 GPUs per node", source="model"
@@ -422,7 +425,7 @@ class RecordedKernel:
     nodes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     time_us: float | None = number(
-        "Time", "us", "Median per call of the program", source="measured"
+        "Time", "us", "Median time per call of the program", source="measured"
     )
     rank: int | None = None  # which rank it is of, where several were read
     of: str = ""
