@@ -2,6 +2,6 @@
 
 DOORS = {
     "inductor_kernels": "A kernel of a compiled program, called separately.",
-    "own_kernel": "One call of such a kernel: compile, check, tune, save.",
+    "own_kernel": "One call of a hand-written kernel: compile, check, tune, save.",
 }
 """What other rooms import of this one."""
