@@ -135,7 +135,7 @@ class Tables:
     )
     memory_budgets = TableOf(
         memory_rows.MemoryBudget,
-        "Savings of other activation memory budgets, on request.",
+        "Memory saved by other activation memory budgets, on request.",
     )
     recomputed = TableOf(
         memory_rows.RecomputedNode, "Operators that the backward pass would recompute, by budget."
@@ -176,7 +176,7 @@ class Tables:
     capabilities = TableOf(
         rows.Capability, "The parts that were captured, and why others were not."
     )
-    links = TableOf(rows.Link, "Pairs of ids that belong together.")
+    links = TableOf(rows.Link, "Pairs of linked ids.")
 
 
 class _AllTables(Mapping[str, type]):

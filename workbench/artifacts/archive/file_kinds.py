@@ -216,8 +216,8 @@ def _refuse_records(name: str, head: bytes) -> None:
     how = command = ""
     if head.startswith(_GZIP):
         refuse_text(name, head)
-        how = "wb.Report.load, a log with wb.read_trace"
-        command = ", into a profile with `workbench profile`"
+        how = "wb.Report.load (a log: wb.read_trace)"
+        command = " (a profile: `workbench profile`)"
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_PROGRAM):
         how = "wb.Session.load"
     if how:

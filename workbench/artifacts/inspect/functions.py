@@ -257,7 +257,7 @@ def _baked(name: str, manifest: Manifest, faults: list[str]) -> Iterator[GuardFa
 def _baked_text(value: Any) -> str:
     row = value if isinstance(value, dict) else {}
     if "hidden" in row:
-        return "a value of the environment; the file has only a salted hash"
+        return "an environment value; the file stores only a salted hash"
     return f"a function with the code {str(row['code'])[:12]}…" if "code" in row else str(value)
 
 

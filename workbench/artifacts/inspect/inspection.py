@@ -136,7 +136,7 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
 
 def _read(content: bytes | None, size: int) -> PickleFacts:
     if content is None:
-        problem = f"not read: {size} bytes are more than {_PICKLE_LIMIT}"
+        problem = f"not read: {size} bytes exceed the limit of {_PICKLE_LIMIT}"
         return PickleFacts(size, (), 0, complete=False, problem=problem)
     return read_pickle(content[find_pickle_start(content) :])
 

@@ -139,7 +139,7 @@ def read_member_text(package: OpenedPackage, name: str, language: str, limit: in
 def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
     facts = package.read_metadata()
     names = {
-        "AOTI_CPU_ISA": ("instructions", "the instruction set, by its torch name"),
+        "AOTI_CPU_ISA": ("instructions", "the instruction set, as torch names it"),
         "AOTI_MACHINE": ("processor", ""),
         "AOTI_PLATFORM": ("system", ""),
         "AOTI_DEVICE_KEY": ("device", ""),

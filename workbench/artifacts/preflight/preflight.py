@@ -132,7 +132,7 @@ def check_instructions(builds: Sequence[Build], machine: Machine) -> Requirement
         return machine.compared("instructions", False, names, None, "its processor is unknown")
     lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
     shortfall = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
-    advice = "this processor runs none of the packed kernels"
+    advice = "this processor cannot run any of the packed kernels"
     return Requirement("instructions", "fail", names, shortfall, advice)
 
 
@@ -286,7 +286,7 @@ def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
     fitting = [gpu.name for gpu in machine.gpus if gpu.runs(needed.arch)]
     has = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU of this machine runs"
-    other = f"the code runs, but its sizes and grids were chosen for {needed.device_name}"
+    other = f"the code runs, but block sizes and grids were chosen for {needed.device_name}"
     warning = other if needed.device_name not in fitting else ""
     row = machine.compared("gpu", bool(fitting), needed.title, has, advice, warning)
     is_none = row.verdict == "fail" and not machine.gpus

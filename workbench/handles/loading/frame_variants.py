@@ -150,7 +150,7 @@ class LoadedVariants(CompiledCode):
     report them.
     """
 
-    instead = "Load its file in the process that needs it."
+    instead = "Load the file in the process that needs the function."
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature

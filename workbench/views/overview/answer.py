@@ -181,7 +181,7 @@ def _failure(report: Report) -> Iterator[Piece]:
     elif is_capture and _UNDECIDED in first:
         yield plain(": a decision depends on the values of a tensor. ")
         yield from _to_do("compute both sides and choose with torch.where")
-        yield plain(f"Torch's words: {first}.")
+        yield plain(f"The message from torch: {first}.")
     else:
         yield plain(f": {first}." if first else ".")
 

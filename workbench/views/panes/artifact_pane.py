@@ -187,7 +187,7 @@ def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext)
     if report.request.kind == "trace":
         return "A trace log is not an artifact; `report.save(path)` saves this report."
     if report.request.kind == "explanation":
-        return "wb.explain makes no artifact; `wb.aot_compile` makes one."
+        return "wb.explain does not make an artifact; `wb.aot_compile` does."
     if not report.outcome.ok:
         how = f"{report.outcome.clause}{report.outcome.place}"
         return f"The compilation {how}, so there is nothing to save."

@@ -10,7 +10,7 @@ from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missi
 from workbench.views.parts.memory_part import find_capacity
 
 _NO_BACKWARD = (
-    "It has no backward pass, so no activations are saved. Compile a training step with "
+    "This call has no backward pass, so no activations are saved. Compile a training step with "
     "`grad=True` to see the effect of a memory budget."
 )
 

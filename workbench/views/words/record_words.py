@@ -23,10 +23,10 @@ COST_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether
     "memory": ("Memory", "B", False),
 }
 _SHARES: Mapping[CostKind, str] = {
-    "time": "its share of their measured time",
-    "bound": "its share of their roofline time (estimate)",
-    "bytes": "bytes that they move for it (estimate)",
-    "memory": "its bytes that are live at the peak (counted)",
+    "time": "the line's share of the kernels' measured time",
+    "bound": "the line's share of the kernels' roofline time (estimate)",
+    "bytes": "bytes that the kernels move for the line (estimate)",
+    "memory": "bytes of the line that are live at the peak (counted)",
 }
 _REMEDIES = (  # a piece of torch's reason, what to do about it
     ("on a GPU", "CUDA graphs need a GPU; CPU code is never recorded."),

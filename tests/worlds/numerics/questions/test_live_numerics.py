@@ -166,7 +166,7 @@ def test_a_wrong_kernel_is_named() -> None:
         "aten.sub.Tensor",
     ]
     assert all(" by lowering." in text and "(pointwise)" in text for text in row.lowerings)
-    assert "It first appears when aten.mul.Tensor, aten.add.Tensor, " in found.sentence
+    assert "The difference first appears when aten.mul.Tensor, aten.add.Tensor, " in found.sentence
 
 
 def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:

@@ -175,7 +175,7 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
     name = type(sharded.module).__name__
     if sharded.is_alone:
         note = (
-            f"{name} was sharded by fully_shard. Its own code was compiled with unsharded "
+            f"{name} was sharded by fully_shard. The module's own code was compiled with unsharded "
             "parameters and without its hooks. The table collectives lists the collectives that "
             "the hooks start in a larger model, with origin 'hook'. With a parametrization into "
             "DTensors, Inductor could bucket and overlap this communication."

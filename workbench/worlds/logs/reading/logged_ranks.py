@@ -66,7 +66,7 @@ class RankCompile:
         meaning="Compile time of the slowest rank, in seconds.",
     )
     collectives: int | None = number(
-        "Collectives", meaning="Collectives in its generated code; None if no log has the code."
+        "Collectives", meaning="Collectives in the generated code; None if no log has the code."
     )
     unknown: tuple[int, ...] = ()  # whose logs do not have it, and are not whole
 

@@ -238,7 +238,7 @@ def guess_rounding(
         return Cause(REDUCTION, f"{reducing} in {whose}{more}", option)
     if function := name_first(names, _FUNCTIONS):
         return Cause(FUNCTION, f"{function} from the vector library{more}", option)
-    return Cause(ROUNDING, f"another order of operations, or fused multiply-adds{more}", option)
+    return Cause(ROUNDING, f"a different order of operations, or fused multiply-adds{more}", option)
 
 
 def describe_elided(low: tuple[str, ...]) -> str:

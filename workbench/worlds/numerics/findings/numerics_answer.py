@@ -68,7 +68,8 @@ class Answer:
         why = self._say_reason() if self.first is None else ""
         if worst.dtype in ("float64", "complex128") and not eager:
             return (
-                f"It differs from eager by {format_off(own)}{why}. Eager itself computes in "
+                f"The program differs from eager by {format_off(own)}{why}. Eager itself computes "
+                "in "
                 "float64, so it is unknown which one is more accurate."
             )
         which = "Nearer to float64 than eager"
@@ -154,11 +155,11 @@ def describe_lowerings(row: Deviation) -> str:
         return ""
     lowerings = [text.partition(" by ") for text in row.lowerings]
     if len(lowerings) == 1:
-        return f"It first appears when {lowerings[0][2]} lowers {lowerings[0][0]}."
+        return f"The difference first appears when {lowerings[0][2]} lowers {lowerings[0][0]}."
     names = ", ".join(operator for operator, _, _ in lowerings[:_MOST_NAMED])
     if len(lowerings) > _MOST_NAMED:
         names += f" and {len(lowerings) - _MOST_NAMED} more operators"
-    return f"It first appears when {names} are lowered to one kernel."
+    return f"The difference first appears when {names} are lowered to one kernel."
 
 
 def is_no_rounding(row: Deviation) -> bool:

@@ -332,7 +332,7 @@ def say_cause(
         numerics = look_at_numbers(compiled, args, kwargs)
     except (WorkbenchError, RuntimeError) as error:
         why = read_first_line(error).rstrip(".")
-        return f"{stage} The part that causes it was not found: {why}."
+        return f"{stage} The part that causes the difference was not found: {why}."
     if numerics.first is not None:
         return f"{stage} {numerics.first_sentence}"
     if {*wrong} <= {row.output for row in numerics.outputs if overflows_in_eager(row)}:
@@ -541,7 +541,7 @@ def _refuse_without_numbers(
             except StagesMissing:
                 static = ""
             may = (
-                f" Judging by the graphs alone, it may differ from eager in: {static}."
+                f" Judging by the graphs alone, the program may differ from eager in: {static}."
                 if static
                 else ""
             )

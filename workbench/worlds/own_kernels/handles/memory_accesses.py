@@ -44,7 +44,7 @@ from workbench.worlds.own_kernels.handles.kernel_report import KERNEL
 
 _ALIGNED = 16  # what Triton asks of sizes and addresses
 _LINE = 128  # bytes of a line of a cache
-_GLUON = "Gluon kernels are only compiled here, so their addresses are unknown"
+_GLUON = "Gluon kernels are compiled but not run here, so their addresses are unknown"
 _META = "its tensors are on meta and have no values, so nothing was run"
 
 
