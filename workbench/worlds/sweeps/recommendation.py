@@ -127,8 +127,8 @@ def _by_figure(choice: Choice) -> Iterator[str]:
     elif choice.objective == "first_call":
         took = number_text(row.first_call_s or 0.0, "seconds")
         yield (
-            f"{name} has the shortest first call: {took}. Each was measured once, so small "
-            "differences do not count."
+            f"{name} has the shortest first call: {took}. Each configuration was measured once, so "
+            "small differences do not count."
         )
     else:
         yield _tell_modelled(choice)

@@ -131,7 +131,7 @@ class ModuleTime:
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
-        "Backward", "us", "Time spent in its backward pass", default=0.0, source="measured"
+        "Backward", "us", "Time spent in the module's backward pass", default=0.0, source="measured"
     )
     kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
