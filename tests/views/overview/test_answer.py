@@ -222,7 +222,7 @@ def test_a_trace_log_says_that_it_only_tells() -> None:
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
     said = answer_text(log)
     assert said.startswith("A trace log of 1 graph, ")
-    assert "it has no run times. 26.0 MB moved by" in said
+    assert "the log has no run times. 26.0 MB moved by" in said
 
 
 def test_without_any_cost_it_says_what_is_there_and_why_there_is_no_more(

@@ -225,7 +225,7 @@ def test_unnamed():
     result = run(pytester, body)
     assert "passed" not in result.parseoutcomes()
     result.stdout.fnmatch_lines_random(
-        ["*works for functions*wb.expect(session, breaks=0)*", "*compiles(0): name the limit*"]
+        ["*works only for functions*wb.expect(session, breaks=0)*", "*compiles(0): name the limit*"]
     )
 
 

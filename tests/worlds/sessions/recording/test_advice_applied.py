@@ -686,7 +686,7 @@ def test_a_break_with_nothing_after_it_is_harmless() -> None:
         return y
 
     found = of(called(printing, [(ones(3),)]), "break")
-    assert "Harmless: no operator comes after it" in found.detail
+    assert "Harmless: there are no operators after it" in found.detail
     assert found.is_expected
 
 
