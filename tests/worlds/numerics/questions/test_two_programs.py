@@ -91,7 +91,7 @@ def test_a_program_of_another_process_leaves_a_file(plain, tmp_path) -> None:
     data["place"] = "torch 2.99, 4 threads"
     torch.save(data, path)
     again = wb.numerics(plain, (X, W), against=path)
-    assert "and with torch 2.99, 4 threads." in again.sentence
+    assert "the second with torch 2.99, 4 threads." in again.sentence
     code = "import torch, sys; print(len(torch.load(sys.argv[1], weights_only=True)['values']))"
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert int(ran.stdout) == len(data["values"])
