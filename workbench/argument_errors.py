@@ -49,13 +49,13 @@ def explain_own_error(error: BaseException, given: Mapping[str, Any]) -> str | N
     if name is not None and methods & (_ASKED | _READERS):
         return tell_unreadable(name, owner, error)
     # no argument: what a function of the user returned
-    return tell_unreadable("A value of the call", owner, error) if methods & _ASKED else None
+    return tell_unreadable("A value that the call uses", owner, error) if methods & _ASKED else None
 
 
 def tell_unreadable(name: str, owner: object, error: BaseException) -> str:
     """The sentence about an argument that is, or holds, an object whose own method raised."""
     kind = type(owner).__name__
-    return f"{name} is a {kind} that cannot be read ({type(error).__name__}: " + (
+    return f"{name} is a {kind} that raises when it is read ({type(error).__name__}: " + (
         f"{read_first_line(error)})."
     )
 

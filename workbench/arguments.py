@@ -313,7 +313,7 @@ def _no_integer(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         return ""
     if value < 0:
-        return "expected a whole number from 0"
+        return "expected a whole number ≥ 0"
     return None if value <= _LARGEST else f"expected at most {_LARGEST}"
 
 
@@ -324,7 +324,7 @@ def _no_number(value: Any) -> str | None:
         return f"expected at most {_LARGEST}"
     number = float(value)
     if math.isnan(number) or number < 0:
-        return "expected a number from 0"
+        return "expected a number ≥ 0"
     return "expected a finite number" if math.isinf(number) else None
 
 

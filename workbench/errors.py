@@ -90,7 +90,7 @@ class RefusedCall(CaptureError):
         self.parts = (name, refused, where, eager)
         if eager == "fails":
             head = f"{name} fails on these inputs: {refused}."
-            end = "The call fails in the same way in eager: fix that first."
+            end = "The call fails the same way in eager; fix that first."
         elif eager:
             head = f"torch cannot compile {name}. During tracing, {refused}."
             end = (
@@ -131,7 +131,8 @@ class RunError(WorkbenchError, RuntimeError):
 
 
 NO_SOURCE = (
-    "torch.jit.script reads Python source, and the compiled {name} has none: script the eager one."
+    "torch.jit.script needs Python source, which the compiled {name} does not have. Script the "
+    "eager {name}."
 )
 
 

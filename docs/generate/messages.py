@@ -26,7 +26,7 @@ _MARKS = {
     "removed": "The captured graph has it, the last one does not: merged with others or dropped.",
     "traced": "Python that ran while Dynamo traced; it left no operation in the graph.",
     "failed": "The program itself is wrong here: it fails without a compiler too.",
-    "unreached": "The compiled call did not reach it.",
+    "unreached": "The compiled call did not reach this line.",
     "plain": "Not recorded: nothing in the record tells what became of it.",
 }
 _HEAD = """# Messages

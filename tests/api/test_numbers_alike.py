@@ -19,7 +19,7 @@ from workbench.handles.recompilable import Recompilable
 from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
 
 WHOLE = {
-    "-1": (-1, "expected a whole number from 0"),
+    "-1": (-1, "expected a whole number ≥ 0"),
     "2 ** 63": (2**63, "expected at most 9223372036854775807"),
     "NaN": (float("nan"), "expected a whole number"),
     "infinity": (float("inf"), "expected a whole number"),
@@ -31,10 +31,10 @@ WHOLE = {
     "empty list": ([], "expected a whole number"),
 }
 ANY = {
-    "-0.5": (-0.5, "expected a number from 0"),
+    "-0.5": (-0.5, "expected a number ≥ 0"),
     "2 ** 63": (2**63, "expected at most 9223372036854775807"),
-    "NaN": (float("nan"), "expected a number from 0"),
-    "-infinity": (-float("inf"), "expected a number from 0"),
+    "NaN": (float("nan"), "expected a number ≥ 0"),
+    "-infinity": (-float("inf"), "expected a number ≥ 0"),
     "infinity": (float("inf"), "expected a finite number"),
     "True": (True, "expected a number"),
     "text": ("2", "expected a number"),

@@ -150,11 +150,11 @@ def example(
         ({"path": "\ud800"}, "lone surrogate"),
         ({"path": ""}, "it is empty"),
         ({"path": "x" * 300}, "longer than 255 bytes"),
-        ({"count": -1}, "count is -1: expected a whole number from 0"),
+        ({"count": -1}, "count is -1: expected a whole number ≥ 0"),
         ({"count": 1.5}, r"count is 1\.5: expected a whole number or None"),
         ({"count": True}, "count is True: expected a whole number or None"),
         ({"count": 10**30}, "expected at most"),
-        ({"share": float("nan")}, "share is nan: expected a number from 0"),
+        ({"share": float("nan")}, "share is nan: expected a number ≥ 0"),
         ({"share": "x"}, "share is 'x': expected a number"),
         ({"flag": 1}, "flag is 1: expected True or False"),
         ({"names": "abc"}, "names is 'abc': expected a list of texts"),
@@ -279,7 +279,7 @@ class _Unreadable(list[int]):
 
 
 def test_an_object_whose_own_methods_raise_is_refused_by_its_name() -> None:
-    with pytest.raises(wb.UsageError, match=r"path is a .*cannot be read.*no path"):
+    with pytest.raises(wb.UsageError, match=r"path is a .*raises when it is read.*no path"):
         wb.load(type("Path", (), {"__fspath__": _Unreadable.__fspath__})())
     with pytest.raises(wb.UsageError, match=r"ranks is a _Unreadable.*no items"):
         wb.ranks(lambda mesh: None, {"dp": 2}, _Unreadable([1]))
@@ -295,9 +295,9 @@ def test_a_number_within_a_container_says_its_range() -> None:
     [
         (
             raising("__len__")(),
-            r"anything is a NoLen that cannot be read \(RuntimeError: no __len__",
+            r"anything is a NoLen that raises when it is read \(RuntimeError: no __len__",
         ),
-        ([raising("__len__")()], "anything is a NoLen that cannot be read"),
+        ([raising("__len__")()], "anything is a NoLen that raises when it is read"),
         (cyclic(), "anything nests deeper than 200 levels, or contains itself"),
         (nested(), "anything nests deeper than 200 levels, or contains itself"),
     ],

@@ -78,7 +78,7 @@ def test_a_cure_of_a_break_is_tried_where_the_break_is(notebook: Notebook) -> No
     card.get_by_text("It helps. 2 graphs, 1 break before").wait_for(timeout=60_000)
     card.get_by_text("Move the message after the last operator").click()
     card.get_by_role("button", name="Try it").click()
-    card.get_by_text("It helps, but a break remains. 2 graphs").wait_for(timeout=60_000)
+    card.get_by_text("The fix helps, but a break remains. 2 graphs").wait_for(timeout=60_000)
     assert card.get_by_role("button", name="Copy patch").count() == 2
     assert notebook.watched.errors == []
 

@@ -42,7 +42,7 @@ def test_a_way_is_chosen_and_its_phases_are_shown(pane: Any) -> None:
     ways.get_by_text("torch.compile, empty cache").click()
     pane.get_by_role("listbox", name="Phases of torch.compile, empty cache").wait_for()
     ways.get_by_text("torch's loader").click()
-    pane.get_by_text("It did not run: torch cannot save it").wait_for()
+    pane.get_by_text("This start-up mode did not run: torch cannot save it").wait_for()
     pane.keyboard.press("Escape")
     pane.get_by_role("listbox", name="Phases of ours").wait_for()
 

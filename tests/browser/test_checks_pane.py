@@ -32,9 +32,9 @@ def test_a_finding_selects_its_line_and_shows_its_programs(
     marked = page.locator(".checks pre > .st-break")
     assert marked.count() == 1
     assert "tl.store(out + row * stride + j" in marked.inner_text()
-    assert page.get_by_role("img", name="1 of 37 program instances concerned").count() == 1
+    assert page.get_by_role("img", name="1 of 37 program instances affected").count() == 1
     page.locator(".finding", has_text="Race").click()
-    assert page.get_by_role("img", name="37 of 37 program instances concerned").count() == 1
+    assert page.get_by_role("img", name="37 of 37 program instances affected").count() == 1
     assert "sel" in (marked.get_attribute("class") or "").split()
     assert page.evaluate("location.hash").endswith("sel=L%3As0%3A21")
     box = page.locator(".checks").bounding_box()

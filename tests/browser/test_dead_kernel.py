@@ -77,7 +77,7 @@ def test_a_killed_kernel_is_noticed_and_what_runs_ends(notebook: Notebook) -> No
     check_everything_is_off(view)
     assert not view.get_by_role("group", name="Work in the background").is_visible()
     open_pane(view, "Kernels")  # the record stays
-    view.get_by_text("The measurement did not end.").wait_for()
+    view.get_by_text("The measurement did not finish.").wait_for()
     view.get_by_role("grid").first.wait_for()
     open_pane(view, "Fusion")  # nobody had opened it
     view.get_by_text("This was not loaded before the kernel stopped").wait_for()
@@ -113,7 +113,7 @@ def test_a_compilation_that_the_kernel_did_not_survive_says_so(notebook: Noteboo
     cell.get_by_role("group", name="Progress").wait_for()
     kill(notebook, pid)
     cell.get_by_role("alert").get_by_text(SAID).wait_for()
-    cell.get_by_text("The compilation did not end.").wait_for()
+    cell.get_by_text("The compilation did not finish.").wait_for()
     assert cell.locator(".wb .spin").count() == 0
 
 

@@ -20,7 +20,7 @@ WITHOUT = """(view) => [...view.querySelectorAll(
   .filter((each) => each.getClientRects().length && each.textContent.trim())
   .filter((each) => !each.matches("[data-tip]:not([data-tip=''])")
     && ![...each.querySelectorAll("[data-tip]")].some((inner) =>
-      inner.dataset.tip && inner.dataset.tip !== "A click sorts by it."))
+      inner.dataset.tip && inner.dataset.tip !== "Click to sort by this column."))
   .map((each) => each.textContent.trim())"""
 
 

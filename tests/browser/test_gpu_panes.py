@@ -65,7 +65,7 @@ def test_two_cells_of_a_row_can_be_compared(page: Callable[[str], Any]) -> None:
     cells.nth(0).click()
     assert matrix.get_by_role("button", name="Side by side").count() == 0
     cells.nth(2).click(modifiers=["Shift"])
-    assert matrix.get_by_label("Compare its code with that for").input_value() == "k0:h100"
+    assert matrix.get_by_label("Compare its code with the code for").input_value() == "k0:h100"
     matrix.get_by_role("button", name="Side by side").click()
     matrix.locator("[role=tab][aria-selected=true]", has_text="Kernels").wait_for()
 

@@ -120,7 +120,7 @@ def test_a_cure_and_a_module_at_the_peak_are_whole(opened: Callable[..., Any], w
     page.locator(".diff", has_text="capture_scalar_outputs = True").first.wait_for()
     assert page.locator(".wb").evaluate(CLIPPED) == []
     page = opened(Report.load(RECORDS / "layers.wbr"), width, "memory")
-    page.get_by_role("group", name="What lives at the peak").get_by_text("module").click()
+    page.get_by_role("group", name="Live memory at the peak").get_by_text("module").click()
     page.locator(".memory-list").get_by_text("at the peak").first.wait_for()
     assert page.locator(".wb").evaluate(CLIPPED) == []
 

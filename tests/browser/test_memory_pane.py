@@ -24,7 +24,7 @@ def opened(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[[
     def open_(report: Report) -> Any:
         report.to_html(tmp_path / "page.html")
         watched.page.goto(f"{(tmp_path / 'page.html').as_uri()}#pane=memory")
-        watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
+        watched.page.get_by_role("slider", name="Live bytes by step").wait_for()
         return watched.page
 
     yield open_
@@ -37,7 +37,7 @@ def memory(opened: Callable[[Report], Any]) -> Any:
 
 
 def test_the_steps_are_walked_by_keys_and_lead_to_kernels(memory: Any) -> None:
-    chart = memory.get_by_role("slider", name="Live bytes over the steps")
+    chart = memory.get_by_role("slider", name="Live bytes by step")
     chart.focus()
     memory.keyboard.press("Home")
     assert chart.get_attribute("aria-valuenow") == "0"
@@ -52,7 +52,7 @@ def test_the_steps_are_walked_by_keys_and_lead_to_kernels(memory: Any) -> None:
 
 
 def test_the_peak_is_taken_apart_three_ways(memory: Any) -> None:
-    peak = memory.get_by_role("group", name="What lives at the peak")
+    peak = memory.get_by_role("group", name="Live memory at the peak")
     for by in ("kind", "module", "line"):
         peak.get_by_role("button", name=by, exact=True).click()
         assert peak.locator("li").count() > 1
@@ -102,7 +102,7 @@ def test_budgets_are_walked_by_keys_with_what_each_costs(
     assert violations(budgets) == []
     budgets.get_by_role("button", name="This call").click()
     budgets.get_by_role("button", name="module", exact=True).click()
-    peak = budgets.get_by_role("group", name="What lives at the peak")
+    peak = budgets.get_by_role("group", name="Live memory at the peak")
     peak.locator("li", has_text="layers.0–2").locator("b", has_text="× 3").wait_for()
     opened = peak.get_by_role("button", expanded=True)
     assert "layers.3" in opened.inner_text()

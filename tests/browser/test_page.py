@@ -57,7 +57,7 @@ def test_a_line_without_a_kernel_says_what_is_proven_of_it(
 ) -> None:
     page = open_page().page
     page.goto(f"{saved}#pane=overview&sel=L:s0:12")
-    page.locator(".insp", has_text="Python ran it while Dynamo traced").wait_for()
+    page.locator(".insp", has_text="Python ran this line during tracing").wait_for()
 
 
 def test_keys_act_before_anything_was_clicked(open_page: Callable[..., Any], saved: str) -> None:

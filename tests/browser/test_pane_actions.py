@@ -34,7 +34,9 @@ def view(notebook: Notebook) -> Any:
 
 def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> None:
     open_pane(view, "Artifact")
-    cost = view.get_by_text(re.compile("One file is written where the kernel runs, .* weights"))
+    cost = view.get_by_text(
+        re.compile("Writes one file on the Jupyter kernel's machine, .* weights")
+    )
     cost.wait_for()
     file, save = (
         view.get_by_label("File to write"),

@@ -24,11 +24,11 @@ def test_the_view_shows_the_file_and_how_it_compares(compiled: Any, tmp_path: Pa
     mail = Mailbox(show(compiled).live())
     _, before = mail.ask("document")
     assert before["efforts"]["save"] == (
-        "One file is written where the kernel runs, 288 B of it weights; nothing is executed."
+        "Writes one file on the Jupyter kernel's machine, 288 B of it weights; nothing is executed."
     )
     assert before["file"]["can_save"]
     unsaved, _ = mail.ask("check", question={"machine": ""})
-    assert "No file to compare" in unsaved["error"]
+    assert "There is no file to check" in unsaved["error"]
     answer, _ = mail.ask("save", question={"path": str(tmp_path / "made")})
     assert answer["error"] is None
     assert mail.view.progress["title"] in ("Saving made…", "made")

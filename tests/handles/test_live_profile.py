@@ -66,7 +66,7 @@ def test_inputs_that_are_gone_are_replaced_and_that_is_said() -> None:
     found = start_profile(made).result(60)
     call = read_measured_call(found.report)
     assert call is not None
-    assert call.notes[0].startswith("zeros replace inputs that are gone: ")
+    assert call.notes[0].startswith("zeros were used for inputs that no longer exist: ")
 
 
 def test_cancelling_leaves_the_report_as_it_was(

@@ -186,7 +186,7 @@ AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
     "DebugMode": (plain_under(DebugMode), "DebugMode sees individual operators"),
     "a mode of one's own": (noted, "Noting sees individual operators"),
     "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
-    "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
+    "jit.script": (torch.jit.script, r"torch\.jit\.script needs Python source"),
     "symbolic_trace": (
         lambda call: torch.fx.symbolic_trace(lambda a: call(a)),
         r"torch\.fx\.symbolic_trace records",

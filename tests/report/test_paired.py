@@ -111,7 +111,7 @@ def test_a_factor_above_ten_is_believed_when_it_was_measured_twice() -> None:
         ),
         (
             PairedTimes((*(2.0,) * 19, 0.5), (1.0,) * 20),
-            "minimum times contradict the medians",
+            "the minimum times and the medians disagree",
         ),
     ],
 )

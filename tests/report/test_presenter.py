@@ -109,7 +109,7 @@ def test_a_difference_shows_itself_in_both_ways() -> None:
     bundle = found._repr_mimebundle_()
     assert bundle["text/plain"] == repr(found)
     assert bundle["text/html"] == found._repr_html_()
-    assert found.sentences[0] == "At most measured times differ."
+    assert found.sentences[0] == "Only measured times may differ."
     with pytest.raises(NotImplementedError):  # no notebook runs: IPython takes the bundle
         found._ipython_display_()
 

@@ -56,7 +56,7 @@ def test_a_library_call_that_should_be_one_is_no_fallback() -> None:
     first = attend.__code__.co_firstlineno
     attention, top = by_line[str(first + 1)], by_line[str(first + 2)]
     assert (attention["state"], attention["notes"]) == ("captured", [])
-    assert attention["said"] == "Library call, as it should be."
+    assert attention["said"] == "Library call, as expected."
     assert (top["state"], top["notes"][0]["title"]) == ("fallback", "Fallback.")
     assert sorted(set(kernel_kinds(report).values())) == ["fallback", "library call"]
 
@@ -174,7 +174,7 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert said.startswith("Guards for a100 cannot be tried")
     assert 'Compile with `target="host"`' in said
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
-    assert "A log only describes guards" in (document(log)["sandbox"]["why_not"] or "")
+    assert "A log only has the guards' text" in (document(log)["sandbox"]["why_not"] or "")
 
 
 def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:
@@ -202,7 +202,7 @@ def test_an_artifact_for_another_machine_says_where_it_runs(sample_report: Repor
     there = replace(sample_report, request=replace(sample_report.request, target="h100"))
     facts = document(there, ViewContext(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
     (where,) = [words for name, words in facts if name == "Runs on"]
-    assert where.startswith("a machine with the GPU of h100")
+    assert where.startswith("machines with the target GPU (h100)")
     here = document(sample_report, ViewContext(saved=("block.aot", 133_000)))["artifact"][0][
         "facts"
     ]
@@ -243,7 +243,7 @@ def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
 def test_panes_without_gpus_say_what_to_type() -> None:
     empty = {pane["id"]: pane["empty"] for pane in document(BLOCK)["panes"]}
     text = (empty["matrix"] or {})["text"]
-    assert text.startswith("No GPU kernel was generated. `wb.matrix` with the function and")
+    assert text.startswith("No GPU kernel was generated. Pass the function and its inputs")
     alone = replace(NORM, tables={n: t for n, t in NORM.tables.items() if n != "matrix"})
     of_gpu = {pane["id"]: pane["empty"] for pane in document(alone)["panes"]}
     assert (of_gpu["matrix"] or {})["text"].startswith("The kernels were compiled for one target")

@@ -220,7 +220,10 @@ _QUANTITY = {
     "additionalProperties": False,
     "properties": {
         "name": {"type": "string"},
-        "of": {"type": "string", "description": "the report, if there are several"},
+        "of": {
+            "type": "string",
+            "description": "the report that it belongs to, if there are several",
+        },
         "value": {"type": ["number", "null"], "description": "null: unknown"},
         "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a share from 0 to 1"},
         "source": {
@@ -236,7 +239,7 @@ _FINDING = {
     "required": ["what", "text"],
     "additionalProperties": False,
     "properties": {
-        "what": {"type": "string", "description": "break, difference, fail, warn or damaged"},
+        "what": {"type": "string", "description": "one of break, difference, fail, warn, damaged"},
         "text": {"type": "string"},
         "place": {"type": "string", "description": "file:line"},
         "advice": {"type": "string"},

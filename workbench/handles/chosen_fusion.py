@@ -21,8 +21,8 @@ from workbench.report import Report
 
 Names = tuple[str, str]
 _GONE = (
-    "The function is not alive here. Fusion can be chosen for a result of aot_compile, not for a "
-    "report or a file."
+    "The function is not in this process. Fusion can be chosen only for a result of aot_compile, "
+    "not for a report or a file."
 )
 
 
@@ -85,7 +85,7 @@ def _with_note(
         _check(made.report, names, pair)
     said = [f"{a} and {b} were kept unfused" for a, b in forbid]
     said += [f"{a} and {b} were fused" for a, b in force]
-    said += [f"every operator of {name} writes its value" for name in unfused]
+    said += [f"{name} writes the result of every operator to memory" for name in unfused]
     request = made.report.request
     notes = (*request.notes, f"With with_fusion: {'; '.join(said)}.")
     made.update(replace(made.report, request=replace(request, notes=notes)))
@@ -119,8 +119,8 @@ def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
         ends = [set(apart.parts(row.graph, name)) for name in (row.a, row.b)]
         if any(one & pair[0] and two & pair[1] for one, two in (ends, ends[::-1])):
             raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(row).sentence}")
-    why = "Inductor only tries operations that share a buffer, and these were not tried."
+    why = "Inductor only tries operations that share a buffer, and it did not try these."
     for kernel in report.kernels:
         if not kernel.is_generated and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):
-            why = f"{kernel.id} is a library call, which the compiler cannot fuse with anything."
+            why = f"{kernel.id} is a library call, and the compiler cannot fuse library calls."
     raise UsageError(f"{names[0]} and {names[1]} cannot be fused: {why}")

@@ -139,11 +139,12 @@ def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
                 "the function itself."
             )
         return target.original, (
-            (f"{target.name} was already compiled; its eager function is compiled"),
+            (f"{target.name} was already compiled; the eager function behind it is compiled again"),
         )
     names = find_compiled_parts(target)
     if not names:
         return target, ()
     return target, (
-        f"{', '.join(names)} was already compiled; its eager code is compiled as a part of this",
+        f"{', '.join(names)} was already compiled; the eager code behind it is compiled again as "
+        "part of this call",
     )

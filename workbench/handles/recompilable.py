@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 _NO_INPUTS = (
-    "It was loaded from a file, which has no inputs to measure it with. Call "
+    "This program was loaded from a file, and files do not contain inputs to measure it with. Call "
     "`compiled.profile(*args)`."
 )
 _GONE = (
-    "It was loaded from a file that does not contain the function. Compile the call again with "
+    "This program was loaded from a file that does not contain the function. Compile the call "
+    "again with "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
 
@@ -413,7 +414,7 @@ def _is_tuned(mode: str | None) -> bool:
     return bool(mode and mode.startswith(MODE))
 
 
-_UNSAVED = "No file to compare with a machine yet. Save one first."
+_UNSAVED = "There is no file to check against a machine yet. Save one first."
 
 
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
@@ -457,7 +458,7 @@ def describe_saving(compiled: Any) -> str:
     module = getattr(compiled, "module", None)
     size = sum(p.nbytes for p in module.parameters()) if module is not None else 0
     weights = f", {number_text(size, 'bytes')} of it weights" if size else ""
-    return f"One file is written where the kernel runs{weights}; nothing is executed."
+    return f"Writes one file on the Jupyter kernel's machine{weights}; nothing is executed."
 
 
 def _find_file(compiled: Any) -> str:

@@ -27,7 +27,7 @@ _FORM = re.compile(
 _OTHERS = (
     ("save", "-s writes an .aot file, -p a package: use only one of them"),
     ("annotate", "-a and -p cannot be combined: leave one out"),
-    ("guards", "-g is for .aot files, and a package has a contract instead: leave -g out"),
+    ("guards", "-g is for .aot files only (a package has a contract instead): leave -g out"),
 )
 
 
@@ -85,13 +85,13 @@ COMPILE = (
 EXPLAIN = (OUTPUT, NO_VIEW)
 LOAD = (
     OUTPUT,
-    Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
+    Option(("--module",), "the module that has the weights, if the file has none", "EXPRESSION"),
     Option(("--trust",), "run a file that was made elsewhere"),
 )
 INSPECT = (OUTPUT,)
 DIFF = (
     OUTPUT,
-    Option(("--html",), "also write a page that opens without a kernel", "PATH"),
+    Option(("--html",), "also write an HTML page that opens without Jupyter", "PATH"),
     NO_VIEW,
 )
 FITS = (

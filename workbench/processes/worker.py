@@ -192,7 +192,7 @@ class Worker:
         words = self._last_words()
         self.close()
         return WorkerEnded(
-            f"The worker that was to {task} {how}; the next request starts another. {words}".strip()
+            f"Could not {task}: the worker {how}. The next request starts another. {words}".strip()
         )
 
     def _last_words(self) -> str:

@@ -58,14 +58,14 @@ class WhyRecompiled(Presented):
         """The differences, in a sentence or a few lines."""
         unknown = sum(row.same is None for row in self.rows)
         note = (
-            f" {plural(unknown, 'part')} {'is' if unknown == 1 else 'are'} not recorded in both."
+            f" {plural(unknown, 'part')} {'is' if unknown == 1 else 'are'} not recorded for both."
             if unknown
             else ""
         )
         if self.same:
             return (
                 f"{self.a} and {self.b} have the same key: the second is a cache hit while the "
-                f"entry exists.{note}"
+                f"cache entry exists.{note}"
             )
         shown = self.differences[:_SHOWN]
         more = len(self.differences) - len(shown)

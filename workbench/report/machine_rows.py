@@ -127,7 +127,7 @@ class KernelRoofline:
     target: str
     moved_bytes: int | None = number("Moved", "B", source="model")  # each byte moved once
     asked_bytes: int | None = number(
-        "Asked", "B", "Requested by its program instances, in a checked run"
+        "Asked", "B", "Bytes requested by the program instances, in a checked run"
     )
     flops: int | None = number("FLOP", "amount")
     rate: str | None = None
@@ -277,7 +277,7 @@ class KernelFinding:
     other_program: tuple[int, ...] = ()  # the program instance of the conflicting access
     other_lane: tuple[int, ...] = ()  # the lane of the conflicting access
     count: int = field(
-        default=1, metadata=describe("Places", meaning="Number of places that have this bug.")
+        default=1, metadata=describe("Places", meaning="Number of places with this bug.")
     )
     case: str = ""  # the difference from the given call; empty for that call
     programs: tuple[int, ...] = ()  # the program instances concerned
@@ -308,7 +308,7 @@ class CheckedCase:
         ),
     )
     log_bytes: int = field(
-        default=0, metadata=describe("Log", "B", meaning="Memory that the access log takes.")
+        default=0, metadata=describe("Log", "B", meaning="Memory used by the access log.")
     )
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
     least_read_bytes: int | None = field(

@@ -158,7 +158,7 @@ class PairedTimes:
         if not is_apart(self.ratio):
             return f"{describe_ends(self.ratio)} in {plural(count, 'pair')}"
         if (min(self.after_us) < min(self.before_us)) != (self.ratio.median < 1):
-            return "minimum times contradict the medians"
+            return "the minimum times and the medians disagree"
         return doubt_factor(self.factors or (self.ratio.median,))
 
     @cached_property

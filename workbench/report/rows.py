@@ -248,7 +248,7 @@ class Kernel:
         "Measured",
         "us",
         source="measured",
-        meaning="Measured microseconds of all its calls in one call of the program.",
+        meaning="Measured µs of all calls of the kernel in one call of the program.",
     )
     calls: int = number("Calls", default=1)
     called_from: tuple[str, ...] = ()

@@ -98,7 +98,9 @@ class Tables:
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
     fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that fusion considered.")
-    passes = TableOf(rows.PassStep, "Passes over graphs and scheduler nodes, and their changes.")
+    passes = TableOf(
+        rows.PassStep, "Passes over graphs and scheduler nodes, with what each changed."
+    )
     pass_nodes = TableOf(rows.Node, "Nodes that a pass added or rewrote.")
     lowerings = TableOf(Lowering, "The lowering of each operator, and its result.")
     scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
@@ -114,7 +116,7 @@ class Tables:
     )
     fidelity = TableOf(
         machine_rows.Fidelity,
-        "How code for a virtual GPU may differ from code compiled on the device.",
+        "How code for a virtual GPU may differ from code compiled on the real GPU.",
     )
     roofline = TableOf(
         machine_rows.KernelRoofline, "The position of every kernel under the roofline of its GPU."
@@ -133,7 +135,7 @@ class Tables:
     )
     memory_budgets = TableOf(
         memory_rows.MemoryBudget,
-        "Savings of other activation memory budgets, on request.",
+        "Memory saved by other activation memory budgets, on request.",
     )
     recomputed = TableOf(
         memory_rows.RecomputedNode, "Operators that the backward pass would recompute, by budget."
@@ -174,7 +176,7 @@ class Tables:
     capabilities = TableOf(
         rows.Capability, "The parts that were captured, and why others were not."
     )
-    links = TableOf(rows.Link, "Pairs of ids that belong together.")
+    links = TableOf(rows.Link, "Pairs of linked ids.")
 
 
 class _AllTables(Mapping[str, type]):

@@ -192,8 +192,9 @@ class _Trip:
         targets = (*captured, *self.subject.operators)
         if not all(leaf.ok for leaf in leaves) and any(map(_RANDOM.search, targets)):
             yield (
-                "its random numbers differ between compiled code and eager: compile with "
-                f"{_LIKE_EAGER[bool(self.subject.operators)]} to compare, or in evaluation mode"
+                "compiled code and eager draw different random numbers: compile with "
+                f"{_LIKE_EAGER[bool(self.subject.operators)]} to compare, or compile in evaluation "
+                "mode"
             )
 
 
@@ -282,7 +283,7 @@ def _unreached(where: str, expected: Leaves, actual: Leaves) -> Iterator[tuple[s
             is_new = not any(name in own_names for own_names in reached)
             if name in values or (where == "state" and (name in names or is_new)):
                 continue
-            yield name, "only one of the two runs reaches it"
+            yield name, "only one of the two runs has this value"
 
 
 def _random_rows(
@@ -294,7 +295,12 @@ def _random_rows(
         if states.get(name) == others.get(name):
             continue
         if "random" not in actual:
-            yield _apart(way, name, "its process does not report this value", checked=False)
+            yield _apart(
+                way,
+                name,
+                "the process of this start-up mode does not report the value",
+                checked=False,
+            )
         elif otherwise and name.startswith(TORCH_RANDOM):
             yield _apart(way, name, otherwise, checked=False)
         else:

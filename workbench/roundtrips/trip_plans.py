@@ -138,7 +138,7 @@ def _of_compiled(
         "imports": saveable.imports,
     }
     if names := ", ".join((*manifest.missing_names, *classes)):
-        sentence = f"passed at load in f_globals=, because they cannot be imported: {names}"
+        sentence = f"not importable, so passed in f_globals= when loading: {names}"
         notes = (*notes, sentence)
     report = compiled.report
     if not len(report.members):  # with a file that was kept before it stays at that

@@ -59,7 +59,7 @@ _OWN: Mapping[str, Sequence[Card]] = {
                 Column("Share", "share", "share"),
                 Column("Thread", "thread"),
             ),
-            parts=[("", "Self is its time without nested phases.")],
+            parts=[("", "Self is the phase's time without nested phases.")],
         )
     ],
     "choice": [

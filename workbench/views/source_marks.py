@@ -47,8 +47,8 @@ _SAID: Mapping[wire.LineState, str] = {
     "later": "Captured in a graph that begins after a graph break.",
     "folded": "Folded to a constant at compile time; nothing is left to run.",
     "removed": "Captured, but not in the final graph: the compiler merged or dropped it.",
-    "traced": "Python ran it while Dynamo traced; the graph has no operation for it.",
-    "unreached": "The compiled call did not reach it.",
+    "traced": "Python ran this line during tracing; it adds no operation to the graph.",
+    "unreached": "The compiled call did not reach this line.",
 }
 _WASTE: Mapping[Waste, str] = {
     "evaluated again": "Recomputed.",
@@ -69,7 +69,7 @@ SIGNS: Mapping[wire.LineState, str] = {
     "unreached": "○",
     "plain": "•",
 }
-_CALLED = "Library call, as it should be."
+_CALLED = "Library call, as expected."
 _PLAIN = Fate("plain")
 
 

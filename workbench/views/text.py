@@ -73,7 +73,7 @@ def text(report: Report, *, times: bool = False) -> str:
     lines = [line for section in sections for line in section(report)]
     if len(lines) >= _HEIGHT:
         left_out = len(lines) - _HEIGHT + 2
-        lines[_HEIGHT - 2 :] = [f"…             {plural(left_out, 'line')} more in its page"]
+        lines[_HEIGHT - 2 :] = [f"…             {plural(left_out, 'line')} more on the page"]
     lines.append(_next(report))
     if times:
         lines += _times(report)

@@ -95,7 +95,7 @@ export function hostSignals(): Pick<Host, "document" | "failure" | "progress" | 
 
 /** Why a saved view can do nothing. */
 export const ASLEEP =
-  "This needs the session that compiled it: run the cell again, or load the saved report.";
+  "This needs the process that compiled the code: run the cell again, or load the saved report.";
 
 export function pageHost(embedded: Embedded, kind: "page" | "saved" = "page"): Host {
   const signals = hostSignals();

@@ -87,10 +87,10 @@ test("what can be tried is asked for, what cannot says why", async () => {
   await click("Leave .contiguous() out");
   await click("Try it");
   expect(part).toHaveBeenCalledWith("try", { opportunity: "o0" });
-  await draw({ change: { ...CHANGE.change, why_not: "The function is not alive here." } });
+  await draw({ change: { ...CHANGE.change, why_not: "The function is not in this process." } });
   await click("Try it");
   expect(part).toHaveBeenCalledTimes(1);
-  expect(document.body.textContent).toContain("The function is not alive here.");
+  expect(document.body.textContent).toContain("The function is not in this process.");
   await draw({ change: { ...CHANGE.change, ask: "", why_not: "Change the model's sizes." } });
   expect(document.body.textContent).toContain("Change the model's sizes.");
   expect(document.body.textContent).not.toContain("Try it");

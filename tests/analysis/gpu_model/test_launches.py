@@ -26,7 +26,7 @@ def test_the_cpu_is_ahead_of_kernels_that_take_longer_than_their_launch() -> Non
     assert found.plain_us == 3 + 2000  # only the first launch is waited for
     assert found.graph_us == 3.5 + 2000
     assert abs(found.saved) < 0.001
-    assert "mostly ahead of the GPU" in repr(found)
+    assert "mostly hidden behind GPU work" in repr(found)
 
 
 def test_the_gpu_waits_for_kernels_that_are_shorter_than_their_launch() -> None:
@@ -34,7 +34,7 @@ def test_the_gpu_waits_for_kernels_that_are_shorter_than_their_launch() -> None:
     assert found.plain_us == 200 * 3 + 1
     assert found.graph_us == 3.5 + 200
     assert found.saved == pytest.approx(1 - 203.5 / 601)
-    assert "the GPU waits for it" in repr(found)
+    assert "the GPU waits for launches" in repr(found)
 
 
 def test_a_time_cannot_be_negative() -> None:
@@ -164,7 +164,9 @@ def test_it_answers_as_a_table_and_a_picture() -> None:
     assert list(table.start_us) == pytest.approx([6.8, 13.6, 20.4])
     assert list(table.graph_start_us) == pytest.approx([3.5, 5.5, 7.5])
     axes = found.plot().axes[0]
-    assert "3 kernels: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")
+    assert "3 kernels: 22.4 µs with single launches, 9.50 µs with CUDA graphs" in axes.get_title(
+        loc="left"
+    )
 
 
 def test_the_documented_times_of_a_host_are_those_of_the_gpu_run() -> None:

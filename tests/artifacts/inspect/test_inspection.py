@@ -101,7 +101,7 @@ def test_names_are_followed_through_the_memo() -> None:
 
 def test_a_name_computed_while_reading_is_reported() -> None:
     crafted = b"\x80\x04" + b"\x8c\x02osK\x01\x93."  # the attribute is a number
-    assert read_pickle(crafted).globals == ("a name that is computed during unpickling",)
+    assert read_pickle(crafted).globals == ("a name computed during unpickling",)
 
 
 def test_an_unreadable_pickle_says_so() -> None:

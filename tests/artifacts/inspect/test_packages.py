@@ -97,7 +97,7 @@ def test_a_package_of_torch_tells_what_its_code_says(theirs: ArtifactReport) -> 
     assert [c.name for c in theirs.constants] == ["l.weight", "l.bias", "b"]
     assert [c.kind for c in theirs.constants] == ["parameter", "parameter", "buffer"]
     assert theirs.constants[0].size == 8192
-    assert any("checks no inputs" in note for note in theirs.notes)
+    assert any("does not check inputs" in note for note in theirs.notes)
     assert theirs.digest.startswith("sha256:")
 
 

@@ -105,7 +105,7 @@ def test_a_real_group_is_found_and_stays() -> None:
         ({"dp": 4}, {"rank": -1}, "rank is -1"),
         ({"dp": 4}, {"gpus_per_node": 0}, "gpus_per_node is 0: expected at least 1"),
         ({"dp": 4}, {"nic_gb_s": 0.0}, "nic_gb_s is 0.0: expected the GB/s of one GPU"),
-        ({"dp": 4}, {"nvlink_gb_s": -1.0}, "nvlink_gb_s is -1.0: expected a number from 0"),
+        ({"dp": 4}, {"nvlink_gb_s": -1.0}, "nvlink_gb_s is -1.0: expected a number ≥ 0"),
     ],
 )
 def test_what_no_cluster_has_is_refused(mesh: Any, more: dict[str, Any], words: str) -> None:

@@ -121,7 +121,7 @@ def test_what_cannot_be_told_is_refused_in_a_sentence() -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_a_model_without_a_loss_is_refused() -> None:
-    with pytest.raises(wb.UsageError, match="of Model returns no loss"):
+    with pytest.raises(wb.UsageError, match="of Model does not return a loss"):
         wb.fits(Model(2), (IDS,))
 
 
@@ -135,6 +135,6 @@ def test_a_model_without_a_loss_is_refused_before_anything_is_compiled(
 ) -> None:
     asked: list[object] = []
     monkeypatch.setattr("workbench.handles.compiling.fits.compile_for_target", asked.append)
-    with pytest.raises(wb.UsageError, match="of Model returns no loss"):
+    with pytest.raises(wb.UsageError, match="of Model does not return a loss"):
         wb.fits(Model(2), (IDS,))
     assert asked == []

@@ -131,7 +131,7 @@ def test_an_unknown_one_is_scaled_from_its_nearest_relative() -> None:
     )
     gpu, note = find_relative(KNOWN, seen)
     assert note is not None
-    assert note.startswith("NVIDIA H100 Half is not in wb.targets(). Its limits are those of")
+    assert note.startswith("NVIDIA H100 Half is not in wb.targets(). It gets the limits of")
     assert (gpu.name, gpu.sms, gpu.arch) == ("nvidia-h100-half", 66, "sm_90")
     assert gpu.registers_per_sm == KNOWN["h100"].registers_per_sm
     assert gpu.bandwidth_gbs == pytest.approx(2 * 2000e6 * 4096 / 8 / 1e9)

@@ -281,7 +281,7 @@ def test_what_came_from_a_file_cannot_be_compiled_with_other_budgets(
 ) -> None:
     step.save(tmp_path / "step.aot")
     loaded = wb.load(tmp_path / "step.aot", Step())
-    with pytest.raises(wb.UsageError, match="not alive here"):
+    with pytest.raises(wb.UsageError, match="not in this process"):
         loaded.checkpoint()
 
 

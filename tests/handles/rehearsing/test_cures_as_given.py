@@ -162,7 +162,7 @@ def test_what_has_no_cure_says_what_to_do(
     (item, *_) = found.breaks
     assert not any(cure.verdict == "cures" for cure in found.cures)
     assert broken_programs.WITHOUT_CURE[function] in found.advice[item.id]
-    assert "no known fix removes it" in repr(found)
+    assert "no known fix removes the break" in repr(found)
 
 
 @pytest.mark.slow

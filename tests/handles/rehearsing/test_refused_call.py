@@ -40,7 +40,7 @@ def test_a_call_that_only_the_compiler_refuses_is_not_blamed_on_its_inputs() -> 
 def test_a_call_that_fails_anywhere_says_so() -> None:
     with pytest.raises(wb.CaptureError, match="unequal fails on these inputs") as caught:
         wb.aot_compile(unequal, (X,), backend="eager")
-    assert "fails in the same way in eager" in str(caught.value)
+    assert "fails the same way in eager" in str(caught.value)
 
 
 def test_what_has_no_values_is_not_run() -> None:

@@ -25,7 +25,7 @@ def test_the_codes_stand_beside_each_other() -> None:
     (found,) = tuned().rivals()
     assert repr(found) == (
         f"{OP}: cpp_0 (cpp template) takes 16.0 µs; the next, bmm (library), takes 20.0 µs. "
-        "Inductor's autotuner timed each once."
+        "Inductor's autotuner timed each choice once."
         "\n--- cpp_0\nfor (i = 0; i < 8; ++i)\n    y[i] = <x>;\n--- bmm\nextern.bmm"
     )
     assert "y[i] = &lt;x&gt;;" in found._repr_html_()

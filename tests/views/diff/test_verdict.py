@@ -47,9 +47,9 @@ def make(
             "kernels 2 → 4.",
         ),
         (make(guards=1), make(guards=3), "Worse in b: guards 1 → 3."),
-        (make(2), make(2, inputs="y"), "Neither is better: they differ, but not in "),
+        (make(2), make(2, inputs="y"), "Neither is better: the differences do not affect "),
         (make(2), make(1, inputs="y"), "Less in b: kernels 2 → 1 and DRAM traffic "),
-        (make(), make(), "At most measured times differ."),
+        (make(), make(), "Only measured times may differ."),
         (
             Report(outcome=Outcome(False, "capture", "x")),
             make(),

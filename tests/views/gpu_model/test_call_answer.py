@@ -18,7 +18,7 @@ TOLD = Forecast("h100", ROWS, 130.0, 110.0, 160.0, 103.5)
 def test_the_sentence_has_the_interval_the_kernels_and_their_bound() -> None:
     assert TOLD.sentence == (
         "A call takes 130 µs (110 µs to 160 µs) on h100, modelled. Its 2 kernels take "
-        "100 µs ± 19 %, at least 60.0 µs by the roofline. Launch overhead adds 30.0 µs. As one "
+        "100 µs ± 19 %; the roofline bound is 60.0 µs. Launch overhead adds 30.0 µs. As one "
         "CUDA graph, it takes 104 µs."
     )
 
@@ -28,7 +28,7 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
     told = replace(TOLD, rows=unknown, most_us=None, least_us=60.0, call_us=100.0)
     assert told.sentence == (
         "A call takes 100 µs (at least 60.0 µs, error not measured) on h100, modelled. Its 2 "
-        "kernels take 100 µs, at least 60.0 µs by the roofline."
+        "kernels take 100 µs; the roofline bound is 60.0 µs."
     )
 
 

@@ -42,7 +42,7 @@ def chips(report: Report) -> dict[str, str]:
 
 def test_without_times_it_is_the_bytes_and_the_line_that_moves_most() -> None:
     said = answer_text(BLOCK)
-    assert said.startswith("26.0 MB moved by 16 kernels, an estimate; nothing was timed. ")
+    assert said.startswith("26.0 MB moved by 16 kernels (estimate); nothing was timed. ")
     assert "About 41 % of it is line 30, x + self.down(" in said
     link = next(piece for piece in answer(BLOCK)["sentence"] if piece["select"])
     assert (link["text"], link["select"]) == ("line 30", "L:s0:30")
@@ -51,7 +51,7 @@ def test_without_times_it_is_the_bytes_and_the_line_that_moves_most() -> None:
 def test_figures_of_a_training_step_say_that_the_backward_is_in_them() -> None:
     """As seen: without `grad=` nothing told whether they were of the forward alone."""
     assert "backward" not in answer_text(BLOCK)
-    assert "moved by 42 kernels, forward and backward, an estimate" in answer_text(LAYERS)
+    assert "moved by 42 kernels, forward and backward (estimate)" in answer_text(LAYERS)
     call = MeasuredCall(1000.0, 0.0, None, 50)
     assert " a call, forward and backward" in answer_text(timed(LAYERS, call))
 
@@ -125,7 +125,7 @@ def test_a_measured_call_comes_first_and_lines_are_parts_of_it() -> None:
 def test_a_noisy_call_is_no_more_than_about() -> None:
     noise = ("noisy: the kernels' medians add up to more than the whole call",)
     said = answer_text(timed(NORM, MeasuredCall(10.0, 9.0, None, 50, noise)))
-    assert said.startswith("About 10.0 µs a call, too noisy to be sure. ")
+    assert said.startswith("About 10.0 µs a call; the measurement is noisy. ")
     assert " of it is" not in said
     assert "of the kernels' 20.0 µs is line 5" in said
 
@@ -222,7 +222,7 @@ def test_a_trace_log_says_that_it_only_tells() -> None:
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
     said = answer_text(log)
     assert said.startswith("A trace log of 1 graph, ")
-    assert "it has no run times. 26.0 MB moved by" in said
+    assert "the log has no run times. 26.0 MB moved by" in said
 
 
 def test_without_any_cost_it_says_what_is_there_and_why_there_is_no_more(

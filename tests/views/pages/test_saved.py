@@ -63,7 +63,7 @@ def test_everything_of_a_small_report_fits() -> None:
 def test_what_does_not_fit_is_left_out_and_says_why() -> None:
     made = embedded(BLOCK, document(BLOCK), "full", 16_000)
     assert made["parts"]
-    assert "exceeds the 16.0 kB" in made["left_out"]["wrapper:w0"]
+    assert "exceeds the limit of 16.0 kB" in made["left_out"]["wrapper:w0"]
     assert len(pack(made, 9)) * 4 / 3 < 16_000 + 2_000  # the sentences that say so
 
 

@@ -61,13 +61,13 @@ def test_a_kernel_without_accesses_has_none_and_is_not_told_to_look() -> None:
             UNKNOWN,
             "Line 47 reads a and uses 50 % of the bytes fetched, 100 % if L1 keeps them; "
             "1 access without a known fix. Not counted:",
-            "50 % of the bytes fetched are used: it touches 8 sectors instead of 4. "
+            "50 % of the bytes fetched are used: the access touches 8 sectors instead of 4. "
             "No fix is known.",
         ),
         (
             PARTLY,
             "1 access, no problems found. Not counted:",
-            "50 % of the bytes fetched are used: too few bytes to fill its sectors.",
+            "50 % of the bytes fetched are used: the access has too few bytes to fill its sectors.",
         ),
         (LOST, "Nothing was counted: it stopped. Not counted:", "Not analysed: it stopped."),
         (

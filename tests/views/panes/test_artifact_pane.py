@@ -33,7 +33,7 @@ def test_what_a_cache_answered_twice_is_one_row() -> None:
     ("context", "heading", "is_later"),
     [
         (ViewContext("compiled", is_record=False), "Not saved.", False),
-        (ViewContext("report"), "This report names no file.", True),
+        (ViewContext("report"), "No saved file in this report.", True),
         (ViewContext("compiled", is_record=False, saved=("f.aot", 9)), "No round trip yet.", False),
     ],
 )
@@ -44,7 +44,7 @@ def test_a_record_does_not_say_that_nothing_was_saved_after_it(
     found = document(Report.load(RECORDS / "block.wbr"), context).data["file"]
     assert isinstance(found, dict)
     assert found["heading"] == heading
-    assert ("obtained after saving names the file" in found["advice"]) is is_later
+    assert ("read after saving name the file" in found["advice"]) is is_later
 
 
 def having(name: str, *rows: object) -> Report:

@@ -30,7 +30,7 @@ def test_the_best_of_each_operation_stands_first_and_what_failed_last() -> None:
     )
     assert [row["id"] for row in made["choices"]] == ["a3", "a0", "a1", "a4", "a2"]
     assert read_first(made, "autotune") == (
-        "5 choices for 2 operations: the chosen ones take 1.00 ms in total, "
+        "5 choices for 2 operations: the chosen ones take 1.00 ms together, "
         "300 µs less than the next best, timed by Inductor."
     )
 

@@ -86,7 +86,7 @@ def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     notes = document(sample_report)["notes"]
     *others, note = document(having(sample_report, FIRST))["notes"]
     assert others == notes
-    assert note["text"] == "Recording happens at the first run."
+    assert note["text"] == "torch records them at the first run."
 
 
 def test_parts_of_forward_and_backward_are_called_so() -> None:

@@ -35,7 +35,7 @@ def test_a_kernel_far_below_its_roof_is_not_said_to_be_bound_by_it(
     """Seen: "bound by memory" of a kernel that reached less than 1 % of it."""
     text, _ = verdicts(with_roof(sample_report, measured_us=4000.0))["k1"]
     assert text == (
-        "At least 15.0 µs by memory, which is not the bottleneck: <1 % of the roofline "
+        "At least 15.0 µs by memory, but memory is not the bottleneck: <1 % of the roofline "
         "(4.00 ms measured)"
     )
 

@@ -34,7 +34,7 @@ def test_a_sentence_says_the_least_time_of_a_call_on_each_gpu_the_least_first() 
     assert says.startswith(
         "2 Triton kernels take at least 5.00 µs on h100, 10.0 µs on a100 (estimates)."
     )
-    assert "k1 differs most, in " in says
+    assert "k1 differs most between GPUs, in " in says
     assert document(Report())["matrix_says"] == ""
 
 

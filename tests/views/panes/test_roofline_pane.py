@@ -80,7 +80,7 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     assert points["k1"]["of_roof"] == pytest.approx(0.5)
     assert roof["sentence"] == (
         "k1 takes 79 % of the time, bound by memory, at 50 % of the roofline. "
-        "1 of 2 kernels is at the roofline: only less work makes it faster."
+        "1 of 2 kernels is at the roofline: only less work would make it faster."
     )
     (head,) = (pane for pane in made["panes"] if pane["id"] == "roofline")
     assert head["empty"] is None
@@ -156,7 +156,7 @@ def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_repor
 @pytest.mark.parametrize(
     ("kernels", "words"),
     [
-        (1, "For a GPU target (none is needed here), every kernel"),
+        (1, "For a GPU target (needs no GPU here), every kernel"),
         (0, "There are no kernels."),
     ],
 )

@@ -119,8 +119,8 @@ def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> Non
     (first, *_) = build_pairs_part(CONVOLUTIONS)["rows"]
     assert (first["a_kernel"], first["names"]) == ("k8", "two loops of norm1, silu")
     assert first["why"] == (
-        "Both run in k8, as two consecutive loops: an operation in between needs one and feeds the "
-        "other."
+        "Both run in k8, but as two separate loops: an operation in between needs the result of "
+        "one and feeds the other."
     )
 
 

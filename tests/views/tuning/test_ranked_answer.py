@@ -82,5 +82,5 @@ def test_other_blocks_of_a_kernel_of_the_user_are_not_checked() -> None:
 
     shown = RankedConfigs(replace(own.report, texts=texts), "k0", "h100")
 
-    assert "with other block sizes were not checked" in str(shown)
-    assert "other block sizes were not checked" in shown.to_html()
+    assert "were not checked with other block sizes" in str(shown)
+    assert "were not checked with other block sizes" in shown.to_html()

@@ -66,17 +66,17 @@ def test_all_that_does_not_hold_is_said_at_once_with_the_places(report: wb.Repor
 
 
 def test_what_a_record_cannot_tell_does_not_hold(report: wb.Report) -> None:
-    with pytest.raises(wb.ExpectationError, match="fallbacks is not known: only a session records"):
+    with pytest.raises(wb.ExpectationError, match="fallbacks is unknown: only a session records"):
         wb.expect(report).fallbacks(0)
     with pytest.raises(
-        wb.ExpectationError, match=r"peak_bytes is not known: .* lacks the text of the"
+        wb.ExpectationError, match=r"peak_bytes is unknown: .* lacks the text of the"
     ):
         wb.expect("tests/records/mlp/static.wbr", peak_bytes="<= 1 GB")
 
 
 def test_what_was_only_captured_has_no_kernels_to_count() -> None:
     explained = wb.explain(torch.relu, (torch.ones(3),))
-    with pytest.raises(wb.ExpectationError, match="kernels is not known: there is no generated"):
+    with pytest.raises(wb.ExpectationError, match="kernels is unknown: there is no generated"):
         wb.expect(explained, kernels=12)
     wb.expect(explained, breaks=0, graphs=1)
 
@@ -85,10 +85,10 @@ def test_what_was_only_captured_has_no_kernels_to_count() -> None:
 def test_parts_that_a_record_misses_are_not_known(report: wb.Report) -> None:
     rows = [Capability("kernels", False, "this torch has no such hook")]
     blind = replace(report, tables={**report.tables, "capabilities": Table.of(Capability, rows)})
-    with pytest.raises(wb.ExpectationError, match="kernels is not known: this torch has no such"):
+    with pytest.raises(wb.ExpectationError, match="kernels is unknown: this torch has no such"):
         wb.expect(blind, kernels=99)
     header = replace(ProgramHeader(), missing=(("breaks", "this torch has no such hook"),))
-    with pytest.raises(wb.ExpectationError, match="breaks is not known: this torch has no such"):
+    with pytest.raises(wb.ExpectationError, match="breaks is unknown: this torch has no such"):
         wb.expect(require_program_records("a test").make(header, {}), breaks=0)
 
 
@@ -97,13 +97,13 @@ def test_a_peak_that_may_be_higher_than_counted_is_not_known(report: wb.Report) 
     partly = replace(counted, timeline=replace(counted.timeline, is_whole=False))
     unsure = replace(report)
     unsure._made[memory_module._counted] = partly
-    with pytest.raises(wb.ExpectationError, match="peak_bytes is not known: the peak may include"):
+    with pytest.raises(wb.ExpectationError, match="peak_bytes is unknown: the peak may include"):
         wb.expect(unsure, peak_bytes="1 GB")
 
 
 def test_a_compilation_that_failed_keeps_no_limit(report: wb.Report) -> None:
     failed = replace(report, outcome=Outcome(ok=False, step="compile", error="no"))
-    with pytest.raises(wb.ExpectationError, match="not known: the compilation failed\\."):
+    with pytest.raises(wb.ExpectationError, match="unknown: the compilation failed\\."):
         wb.expect(failed, breaks=0)
 
 

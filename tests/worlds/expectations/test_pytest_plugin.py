@@ -112,7 +112,7 @@ def test_nothing_given(compiles):
             "*kernels: 1 (counted), at most 0 expected",
             "*k0 (cpp_fused_add_relu_0)",
             "*peak_bytes: 128 B (counted), at most 64 B expected",
-            "*fallbacks is not known: only a session records frames*",
+            "*fallbacks is unknown: only a session records frames*",
             "*The fixture compiles was not called*",
         ]
     )
@@ -225,7 +225,7 @@ def test_unnamed():
     result = run(pytester, body)
     assert "passed" not in result.parseoutcomes()
     result.stdout.fnmatch_lines_random(
-        ["*works for functions*wb.expect(session, breaks=0)*", "*compiles(0): name the limit*"]
+        ["*works only for functions*wb.expect(session, breaks=0)*", "*compiles(0): name the limit*"]
     )
 
 

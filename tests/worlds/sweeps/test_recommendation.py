@@ -298,7 +298,7 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
         ("memory", "Use mode=max-autotune: peak memory 900 B."),
         (
             "first_call",
-            "mode=max-autotune has the shortest first call: 50.0 ms. Each was measured once",
+            "mode=max-autotune has the shortest first call: 50.0 ms. Each configuration",
         ),
     ],
 )
@@ -323,9 +323,9 @@ def test_a_model_is_said_to_be_one() -> None:
     assert found.code.startswith("# then XBLOCK=64: time it on the device")
     later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
     assert later.sentence == (
-        "XBLOCK=64 comes first: 12.5 µs per call; the runner-up XBLOCK=128 takes 25.0 µs "
-        "(modelled). Nothing was run: time the configurations. With 128 instead of 64 as XBLOCK, "
-        "a call is 0.50 × as fast (modelled)."
+        "XBLOCK=64 is fastest by the model: 12.5 µs per call; the runner-up XBLOCK=128 takes 25.0 "
+        "µs (modelled). Nothing was run, so time the configurations. With 128 instead of 64 as "
+        "XBLOCK, a call is 0.50 × as fast (modelled)."
     )
 
 
@@ -471,7 +471,7 @@ def test_what_holds_for_every_size_is_said_once() -> None:
             rows.append(replace(row, samples_us=(ours, theirs)))
     sentence = choose_recommended(rows, ("rows",), "f").sentence
     against = sentence.partition("has the shortest median")[2].partition(". ")[0]
-    assert against.count("too noisy to say against eager") == 1
+    assert against.count("too noisy to compare with eager") == 1
     assert ": at rows=8 (" in against  # seen: "eager: (0.15 × to 471 ×) at batch=1"
     assert "), at rows=64 (" in against
 

@@ -216,8 +216,8 @@ def _refuse_records(name: str, head: bytes) -> None:
     how = command = ""
     if head.startswith(_GZIP):
         refuse_text(name, head)
-        how = "wb.Report.load, a log with wb.read_trace"
-        command = ", into a profile with `workbench profile`"
+        how = "wb.Report.load (a log: wb.read_trace)"
+        command = " (a profile: `workbench profile`)"
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_PROGRAM):
         how = "wb.Session.load"
     if how:
@@ -303,8 +303,8 @@ _LOAD_WEIGHTS = (
 # weights_only reads no opcode of protocol 4: "Unsupported operand 149"
 _SAVE_AGAIN = (
     "torch.load(path, weights_only=True) cannot read pickle protocols 4 and 5. Save the weights "
-    "again without pickle_protocol. Compile the module that uses them with wb.aot_compile or "
-    "wb.package."
+    "again without pickle_protocol. Compile the module that uses these weights with wb.aot_compile "
+    "or wb.package."
 )
 
 

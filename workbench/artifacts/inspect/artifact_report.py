@@ -159,7 +159,7 @@ class ArtifactReport(Presented):
         if model is None and len(self.reports) == 1:
             return Report.from_bytes(next(iter(self.reports.values())))
         if model is None or model not in self.reports:
-            names = ", ".join(self.reports) or "none: the file was written without one"
+            names = ", ".join(self.reports) or "none, the file was written without reports"
             raise UsageError(f"{model!r} has no report here: expected one of {names}.")
         return Report.from_bytes(self.reports[model])
 
@@ -207,7 +207,7 @@ def _summary(report: ArtifactReport) -> str:
         own = (row.kept for row in report.guards if row.kind != "BAKED_VALUE")
         lines.append(_line("guards", count_guards(own).words))
     if baked:
-        lines.append(_line("values", f"{baked} from outside, compared at each call"))
+        lines.append(_line("values", f"{baked} captured from outside, compared at each call"))
     frozen = {f"{row.name}: {row.frozen}": None for row in report.guards if row.frozen}
     lines += _listed("frozen", [*frozen], "guards")
     # of what is imported its place: its name in the file is torch's own and long
@@ -292,7 +292,7 @@ def _imports(report: ArtifactReport) -> Iterator[str]:
     if not report.pickles:
         return
     count, unusual = len(report.imports), report.unusual
-    yield _line("imports", f"{plural(count, 'name')}, {len(unusual)} beyond torch's own")
+    yield _line("imports", f"{plural(count, 'name')}, {len(unusual)} not from torch")
     worst = {
         row.name: row.level
         for row in reversed(report.names)

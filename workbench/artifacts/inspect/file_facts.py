@@ -61,16 +61,16 @@ def shape_text(shape: Sequence[int | str] | None) -> str:
 
 def torch_row(version: str) -> NeedFacts:
     """The release of torch."""
-    return NeedFacts("torch", version, "the release that compiled it")
+    return NeedFacts("torch", version, "the torch release that compiled the file")
 
 
 def list_version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The releases that a file of Python code needs, those for another machine's GPU first."""
-    yield NeedFacts("python", versions.python, "it holds Python's bytecode")
+    yield NeedFacts("python", versions.python, "the file holds Python bytecode")
     yield torch_row(target.torch if target else versions.torch)
     triton = target.triton if target else versions.triton
     if triton:
-        yield NeedFacts("triton", triton, "for kernels that Triton made")
+        yield NeedFacts("triton", triton, "for Triton kernels")
     yield NeedFacts("bytecode", versions.magic, "Python's magic number")
 
 
@@ -80,7 +80,7 @@ def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:
         yield NeedFacts("system", needs.system)
         yield NeedFacts("processor", needs.machine)
     for family, version in sorted(needs.symbols.items()):
-        yield NeedFacts(family, version, "the newest symbol version that it uses")
+        yield NeedFacts(family, version, "newest symbol version used")
     if needs.libraries:
         yield NeedFacts("libraries", ", ".join(needs.libraries))
 
@@ -96,7 +96,7 @@ def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     if target is None:
         return
     vendor = target.kind.toolkit
-    yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
+    yield NeedFacts("gpu", target.title, "the architecture of the machine code")
     yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
 
 
@@ -104,12 +104,16 @@ def read_library_facts(libraries: Libraries) -> Facts:
     """What a bare library says of the model in it: whether it is one, and what it leaves open."""
     exported = {symbol.name for symbol in libraries.symbols if symbol.exported}
     is_model = any(name.startswith(_CONTAINER) for name in exported)
-    made_by = "made by AOTInductor" if is_model else "not an AOTInductor model: it exports none"
+    made_by = (
+        "made by AOTInductor"
+        if is_model
+        else "not an AOTInductor model: it exports no model functions"
+    )
     return Facts(
         notes=(
             made_by,
             "a bare library describes neither its inputs and outputs nor its torch release, so it "
-            "cannot be called. wb.package writes a file that can",
+            "cannot be called. wb.package writes a callable file",
         )
     )
 

@@ -127,8 +127,8 @@ def read_torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Fac
         ],
         texts=titled(find_named_texts(pickles)),
         notes=[
-            "torch stores neither guards nor inputs in a readable form; Compiled.save writes a "
-            "file that has both"
+            "torch stores neither guards nor inputs in a readable form; files of Compiled.save "
+            "have both"
         ],
     )
 
@@ -192,7 +192,7 @@ def _constant(model: str, leaf: _Leaf, manifest: Manifest) -> ConstantFacts:
         dtype=leaf.dtype,
         shape=dims.text(leaf.shape),
         size=bytes_of(sizes, ITEM_BYTES[leaf.dtype]) if leaf.dtype in ITEM_BYTES else None,
-        place=WEIGHTS if manifest.weights else "the module that it is called on",
+        place=WEIGHTS if manifest.weights else "the module that you pass",
     )
 
 
@@ -257,7 +257,7 @@ def _baked(name: str, manifest: Manifest, faults: list[str]) -> Iterator[GuardFa
 def _baked_text(value: Any) -> str:
     row = value if isinstance(value, dict) else {}
     if "hidden" in row:
-        return "a value of the environment; the file has only a salted hash"
+        return "an environment value; the file stores only a salted hash"
     return f"a function with the code {str(row['code'])[:12]}…" if "code" in row else str(value)
 
 

@@ -136,7 +136,7 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
 
 def _read(content: bytes | None, size: int) -> PickleFacts:
     if content is None:
-        problem = f"not read: {size} bytes are more than {_PICKLE_LIMIT}"
+        problem = f"not read: {size} bytes exceed the limit of {_PICKLE_LIMIT}"
         return PickleFacts(size, (), 0, complete=False, problem=problem)
     return read_pickle(content[find_pickle_start(content) :])
 
@@ -319,11 +319,11 @@ def _guards(model: str, program: Mapping[str, Any]) -> Iterator[GuardFacts]:
 
 def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
     if isinstance(version := program.get("torch_version"), str):
-        yield NeedFacts("torch", version, "the release that exported it")
+        yield NeedFacts("torch", version, "the torch release that exported the program")
     schema = program.get("schema_version")
     if isinstance(_at(schema, "major"), int):
         number = f"{_at(schema, 'major')}.{_at(schema, 'minor')}"
         yield NeedFacts("schema", number, "torch's own format")
     opset = program.get("opset_version")
     for name, version in opset.items() if isinstance(opset, dict) else ():
-        yield NeedFacts(f"operators of {name}", str(version), "the version of their definitions")
+        yield NeedFacts(f"operators of {name}", str(version), "opset version")

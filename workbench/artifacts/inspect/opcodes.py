@@ -136,10 +136,10 @@ def _step(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> Non
         module, attribute = stack[-2], stack[-1]
         is_text = isinstance(module, str) and isinstance(attribute, str)
         state.globals.add(
-            f"{module}:{attribute}" if is_text else "a name that is computed during unpickling"
+            f"{module}:{attribute}" if is_text else "a name computed during unpickling"
         )
     elif name.startswith("EXT"):
-        state.globals.add(f"the extension registry: code {argument}")
+        state.globals.add(f"extension registry code {argument}")
     state.calls += name in _CALLS
     state.persistent += name in ("PERSID", "BINPERSID")
     _move(state, opcode, argument)

@@ -70,7 +70,7 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
             *build_rows({m.isa: None for m in manifest.models if m.isa}),
             *_device_needs(package),
             *(
-                NeedFacts("operator", name, f"a custom operator that {model.name} calls")
+                NeedFacts("operator", name, f"custom operator called by {model.name}")
                 for model in manifest.models
                 for name in model.operators
             ),
@@ -109,8 +109,7 @@ def read_torch_package_facts(package: OpenedPackage) -> Facts:
         needs=_device_needs(package),
         texts=texts,
         notes=[
-            "written by torch itself: it checks no inputs when called, and does not record its "
-            "torch release"
+            "written by torch itself: the package does not check inputs or record the torch release"
         ],
     )
 
@@ -140,7 +139,7 @@ def read_member_text(package: OpenedPackage, name: str, language: str, limit: in
 def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
     facts = package.read_metadata()
     names = {
-        "AOTI_CPU_ISA": ("instructions", "the instruction set, by its torch name"),
+        "AOTI_CPU_ISA": ("instructions", "the instruction set, as torch names it"),
         "AOTI_MACHINE": ("processor", ""),
         "AOTI_PLATFORM": ("system", ""),
         "AOTI_DEVICE_KEY": ("device", ""),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
-_AGAIN = "get the file again; the loader refuses it"
+_AGAIN = "the loader refuses this file; get a new copy"
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,10 @@ def describe_loading(found: Check) -> str:
         first, more = failed[0], len(failed) - 1
         rest = f", and {plural(more, 'other requirement')}" if more else ""
         needs = f"{first.name} {first.needed}, found {first.found}"
-        return f"not on this machine: it needs {needs}{rest}. wb.check(path) lists all"
+        return f"not on this machine: it needs {needs}{rest}. wb.check(path) lists all requirements"
     if unknown := by_verdict.get(NOT_CHECKED):
-        return f"not checked: {unknown[0].name} ({unknown[0].needed}). wb.check(path) lists all"
+        needs = f"{unknown[0].name} ({unknown[0].needed})"
+        return f"not checked: {needs}. wb.check(path) lists all requirements"
     warned = [row.advice for row in by_verdict.get("warn", ()) if row.advice]
     return "; ".join(["on this machine", *warned[:1]])
 
@@ -192,7 +193,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
         return
     words = plural(len(names), "function")
     if not machine.is_here:
-        advice = "can only be compared on that machine"
+        advice = "can be checked only on that machine"
         yield Requirement("torch's C interface", NOT_CHECKED, words, "not described", advice)
         return
     folder = find_torch_folder()
@@ -208,7 +209,9 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
-    again = "torch refuses any other release; write the file again there, or with Compiled.save"
+    again = (
+        "torch loads it only in the same release; recompile on this machine, or use Compiled.save"
+    )
     releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
         if name in needed:
@@ -219,7 +222,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     if gpu := needed.get("gpu"):
         names = ", ".join(g.name for g in machine.gpus)
         yield row("gpu", gpu in names, gpu, names or None, "torch refuses any other GPU")
-    advice = "torch recompiles its kernels on every new machine; a file from Compiled.save does not"
+    advice = "torch recompiles the kernels on every new machine; a Compiled.save file keeps them"
     needs = "a C++ compiler for CPU kernels"
     yield Requirement("compiler", NOT_CHECKED, needs, "not looked for", advice)
 
@@ -261,14 +264,14 @@ def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
 def _module_row(module: str, machine: Machine) -> Requirement:
     top = module.split(".")[0]
     if not machine.modules and not machine.is_here:
-        advice = "the description lacks its modules: python -m workbench.machine"
+        advice = "the description lists no modules; write it with python -m workbench.machine"
         return Requirement("module", NOT_CHECKED, module, "not described", advice)
     if machine.modules:
         has = top in machine.modules
     else:  # found without importing it
         has = top in sys.modules or importlib.util.find_spec(top) is not None
     if not has and not machine.is_here:
-        advice = "not among its installed packages; it may be in a local folder"
+        advice = "not an installed package there; it may be in a local folder"
         return Requirement("module", NOT_CHECKED, module, "not listed", advice)
     advice = "install it, or start Python in a folder that has it"
     return machine.compared("module", has, module, top if has else None, advice)

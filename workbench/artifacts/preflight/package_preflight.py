@@ -106,7 +106,7 @@ def sort_fitting_variants(
 def _fit(model: PackagedModel, rows: Iterable[Requirement]) -> VariantFit:
     failed = [row for row in rows if row.verdict == "fail"]
     lacks = "; ".join(f"it needs {row.name} {row.needed}, found {row.found}" for row in failed)
-    fine = "on its GPU" if model.device != "cpu" else "the processor runs its instructions"
+    fine = "on its GPU" if model.device != "cpu" else "the processor supports its instructions"
     return VariantFit(model.name, model.device, model.made_for, not failed, lacks or fine)
 
 
@@ -149,7 +149,7 @@ def _refusal(path: str, fits: Iterable[VariantFit], usable: list[str]) -> str:
     lines = [f"variant {fit.name!r} ({fit.made_for}): {fit.why}" for fit in fits]
     if len(lines) == 1:
         there = f" Load another: wb.load({path!r}, variant={usable[0]!r})." if usable else ""
-        return f"{path} cannot run its {lines[0]}.{there}"
+        return f"{path} cannot run here: {lines[0]}.{there}"
     listed = "\n  ".join(lines)
     return (
         f"{path} has no variant that this machine can run:\n  {listed}\nAdd one here: "
@@ -177,7 +177,9 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     if there == mine and builds:
         return Requirement("torch", "pass", release, installed)
     if there > mine and builds:
-        advice = "a newer release; its C interface is usually kept, so compare the results once"
+        advice = (
+            "a newer release; its C interface is usually compatible, but compare the results once"
+        )
         return Requirement("torch", "warn", release, installed, advice)
     if there >= mine and read_toolkit(wanted)[:1] == read_toolkit(machine.torch)[:1]:
         advice = "another torch build for the same major toolkit; compare the results once"
@@ -195,7 +197,9 @@ def read_instruction_set(isa: str, machine: Machine) -> Requirement:
     if lacks:
         processor = f"a processor without {' '.join(lacks)}"
         return row("instructions", False, isa, processor, "recompile on this processor")
-    advice = "torch compiles for the processor it runs on and records only these names"
+    advice = (
+        "torch compiles for the build machine's processor, but records only these instruction sets"
+    )
     return Requirement("instructions", "warn", isa, "all of them", advice)
 
 
@@ -253,4 +257,4 @@ def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> N
         rows: Iterable[Requirement] = check_package_requirements(package.manifest, machine)
     else:
         rows = list_torch_package_rows(package, machine)
-    refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")
+    refuse_failed(path, rows, "Rebuild it here: wb.package(model, args, path=...)")

@@ -88,7 +88,7 @@ def check_requirements(manifest: Manifest, machine: Machine) -> tuple[Requiremen
 
 def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     versions, row = manifest.versions, machine.compared
-    again = "make the artifact again with this release"
+    again = "recompile the artifact with this Python release"
     yield row("python", versions.python == machine.python, versions.python, machine.python, again)
     yield row("bytecode", versions.magic == machine.magic, versions.magic, machine.magic, again)
     if manifest.built_for is not None:
@@ -132,7 +132,7 @@ def check_instructions(builds: Sequence[Build], machine: Machine) -> Requirement
         return machine.compared("instructions", False, names, None, "its processor is unknown")
     lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
     shortfall = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
-    advice = "this processor runs none of the packed kernels"
+    advice = "this processor cannot run any of the packed kernels"
     return Requirement("instructions", "fail", names, shortfall, advice)
 
 
@@ -209,7 +209,7 @@ def list_code_rows(
     words = ", ".join(f"{part.kind} {part.arch}".strip() for part in parts)
     gpus = _gpus(machine) if machine.gpus else None
     if any(part.kind == "bundle" for part in parts):
-        advice = "the GPUs of the bundle were not read"
+        advice = "the bundle's GPU architectures were not read"
         yield Requirement("gpu", NOT_CHECKED, words, gpus or "no GPU described", advice)
     else:
         fits = any(
@@ -218,7 +218,11 @@ def list_code_rows(
             for gpu in machine.gpus
         )
         yield machine.compared(
-            "gpu", fits, words, gpus, "no GPU here runs this code; compile for it"
+            "gpu",
+            fits,
+            words,
+            gpus,
+            "no GPU of this machine runs this code; compile for one that it has",
         )
     if toolkit:
         has = numbers(machine.release_in_torch or "")
@@ -252,7 +256,7 @@ def explain_wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | 
 def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
     release, _, build = needed.torch.partition("+")
     has, _, found_build = machine.torch.partition("+")
-    words = needed.torch if build else f"{release}, any build for the GPU"
+    words = needed.torch if build else f"{release}, any GPU build"
     again = "recompile with the torch release of the machine"
     other = "another build of the same release, which torch itself would refuse"
     is_other = build and found_build and build != found_build
@@ -264,7 +268,7 @@ def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
     release, has = needed.triton or "", machine.triton or ""
     fits = release.split(".")[:2] == has.split(".")[:2]
     again = "recompile with the Triton release of the machine"
-    other = "Triton recompiles the kernels that it launches itself on the first load"
+    other = "on the first load, Triton recompiles the kernels that it launches"
     return machine.compared("triton", fits, release, has, again, other if release != has else "")
 
 
@@ -281,8 +285,8 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
     fitting = [gpu.name for gpu in machine.gpus if gpu.runs(needed.arch)]
     has = _gpus(machine) if machine.gpus else None
-    advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
-    other = f"the code runs, but its sizes and grids were chosen for {needed.device_name}"
+    advice = f"the kernels are machine code for {needed.arch}, which no GPU of this machine runs"
+    other = f"the code runs, but block sizes and grids were chosen for {needed.device_name}"
     warning = other if needed.device_name not in fitting else ""
     row = machine.compared("gpu", bool(fitting), needed.title, has, advice, warning)
     is_none = row.verdict == "fail" and not machine.gpus

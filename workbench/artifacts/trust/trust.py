@@ -346,7 +346,7 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
 
 def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
     return (
-        f"{path} would run code and is {standing}. Nothing was executed.{forbidden}\n"
+        f"Loading {path} runs code, and the file is {standing}. Nothing was executed.{forbidden}\n"
         f"Look at it first:      wb.inspect({path!r})\n"
         f"Then vouch for it:     wb.trust({path!r})\n"
         f"or accept it once:     wb.load(..., trust={digest!r})"
@@ -355,8 +355,8 @@ def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
 
 def _bad_key(file: Path, why: str) -> TrustError:
     return TrustError(
-        f"The signing key {file} {why}, so it neither signs files nor vouches for any. Restore "
-        "yours, or remove it; the next save creates another."
+        f"The signing key {file} {why}, so it cannot sign or verify files. Restore your key, or "
+        "delete the file; the next save creates a new key."
     )
 
 

@@ -105,7 +105,7 @@ class CheckedCall(CompiledBase):
         """A sentence for each variable of the closure that has no value any more."""
         env = tp.artifacts_of(self._aot_fn).runtime_env
         cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
-        said = "a closure variable that has no value now"
+        said = "a closure variable without a value"
         return [f"{name}: {said}" for name, cell in cells if cell == types.CellType()]
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:

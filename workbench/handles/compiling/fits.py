@@ -30,12 +30,13 @@ from workbench.number_text import number_text, plural
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _BENT = (
-    "linearity error: the line through {} and {} layers is {:+.1%} off at {}, so the last two are "
-    "used"
+    "not linear: the line through {} and {} layers has {:+.1%} error at {}, so the last two depths "
+    "are used"
 )
 _NO_LOSS = (
-    "The forward pass of {} returns no loss (a single number), which a training step needs. Wrap "
-    "the model in a module that returns it, such as cross_entropy(model(x), y), or pass grad=False."
+    "The forward pass of {} does not return a loss (a single number), but a training step needs "
+    "one. Wrap the model in a module that returns the loss, such as cross_entropy(model(x), y), or "
+    "pass grad=False."
 )
 _ON_THE_LINE = 0.005
 _SCALAR = 16  # bytes of a number of the largest type

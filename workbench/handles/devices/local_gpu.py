@@ -126,8 +126,8 @@ def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | N
         sources={},
     )
     note = (
-        f"{reported.name} is not in wb.targets(). Its limits are those of {base.title}, and its "
-        "rates are scaled from that GPU. Describe it in your own file for exact values."
+        f"{reported.name} is not in wb.targets(). It gets the limits of {base.title} and rates "
+        "scaled from that GPU. For exact values, describe your GPU in a file."
     )
     return made, note
 

@@ -19,11 +19,13 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 _FROM_FILE = (
-    "It was loaded from a file, which has no inputs to run it with. Compile the call itself with "
+    "This program was loaded from a file, and files do not contain inputs to run it with. Compile "
+    "the call "
+    "itself with "
     "`wb.aot_compile(fn, args)`."
 )
 _NOT_VIRTUAL = (
-    'Kernels run instrumented only in a program for a virtual GPU: compile it with `target="h100"`.'
+    'Kernels run instrumented only if compiled for a virtual GPU: compile with `target="h100"`.'
 )
 
 
@@ -41,7 +43,7 @@ def explain_no_check(compiled: Any) -> str | None:
 def describe_check(compiled: Any) -> str:
     """Describe the cost of checking a program's kernels, in a sentence."""
     count = _count_kernels(compiled)
-    return f"Runs {plural(count, 'Triton kernel')} on the CPU, with every program instance."
+    return f"Runs every program instance of {plural(count, 'Triton kernel')} on the CPU."
 
 
 def start_check(compiled: Any) -> BackgroundTask[Any]:

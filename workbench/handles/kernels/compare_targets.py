@@ -34,7 +34,7 @@ from workbench.specs import Gpu
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import ProgressCallback
 
-_NOT_KEPT = "The report has no source to compile it from. Recompile the function."
+_NOT_KEPT = "The report does not contain this kernel's source. Recompile the function."
 
 
 def compare(

@@ -42,7 +42,7 @@ Described = tuple[AnyWork, AnyLaunch] | str
 """What a kernel does in one configuration, and how it is launched; or why no model knows that."""
 Describe = Callable[[Resources], Described]
 NO_MODEL = (
-    "The grid of this kernel has no model, so configurations are ordered by spills and occupancy."
+    "This kernel's grid cannot be modelled, so configurations are ordered by spills and occupancy."
 )
 _TAKEN = ("registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter")
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}

@@ -72,7 +72,7 @@ def _why_nothing(fn: Callable[..., Any], program: ProgramRecord) -> str:
             "It is a generator, which torch.compile runs in eager. Compile the function that it "
             "calls."
         )
-    return "None of its calls ran tensor operations in code that torch.compile captures."
+    return "In none of its calls did torch.compile capture tensor operations."
 
 
 def _check_calls(calls: Sequence[Call]) -> None:
@@ -150,7 +150,7 @@ class LoadedVariants(CompiledCode):
     report them.
     """
 
-    instead = "Load its file in the process that needs it."
+    instead = "Load the file in the process that needs the function."
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature

@@ -41,23 +41,23 @@ if TYPE_CHECKING:
 
 BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
 _GONE = (
-    "The function is not alive here. Budgets can be tried for a result of aot_compile, not for a "
-    "report or a file."
+    "The function is not in this process. Budgets can be tried only for a result of aot_compile, "
+    "not for a report or a file."
 )
 _NO_BACKWARD = (
     "{} was compiled without a backward pass, so it saves no activations. Compile a training step "
     "with grad=True."
 )
 _SHARDED = (
-    "{} was sharded by fully_shard. torch applies a budget to the graph of each block, but this is "
-    "one program of all blocks. Compile one block separately and try budgets there."
+    "{} was sharded by fully_shard. torch applies a budget to each block's graph, but this program "
+    "contains all blocks. Compile one block separately and try budgets there."
 )
 _OPTION = "activation_memory_budget"
 ESTIMATORS = ("flops", "roofline")
 _ESTIMATOR = "activation_memory_budget_runtime_estimator"
 _NO_ROOFLINE = (
     "{} was compiled for {}, and a CPU has no roofline. Compile for a GPU, such as target='h100', "
-    "or leave estimator='roofline' out."
+    "or omit estimator='roofline'."
 )
 Estimator = Literal["flops", "roofline"]
 """By which times torch chooses what is kept: its own count of operations, or the GPU's roofline."""
@@ -158,7 +158,7 @@ class Checkpoint:
         cure = (
             f"Use {min(others):g} or more."
             if others
-            else "Leave it at 1, or draw the numbers outside the step and pass them in."
+            else "Keep a budget of 1, or draw the random numbers outside the step and pass them in."
         )
         raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
@@ -310,7 +310,7 @@ def _check_previews(report: Report) -> None:
     if len(report.memory_budgets):
         return
     reasons = [row.reason for row in report.capabilities if row.name == "memory_budgets"]
-    why = next((reason for reason in reasons if reason), "torch did not partition a joint graph")
+    why = next((reason for reason in reasons if reason), "torch partitioned no joint graph")
     raise UsageError(f"Budgets cannot be analysed: {why}.")
 
 
@@ -354,13 +354,13 @@ class LiveBudgets(LivePart):
         return in_background(self._compiled, f"{name}, {what}", work)
 
 
-_NOT_HERE = "Its gradients were not compared, because the GPU is not here."
-_MADE_UP = " The example inputs are gone; numbers between 0 and 1 replaced {}."
-_NOTHING = "Its gradients were not compared, because all of them are zero for these inputs."
-_FAILED = "Its gradients were not compared, because eager failed ({})."
+_NOT_HERE = "Gradients were not compared: this machine does not have the GPU."
+_MADE_UP = " The example inputs are gone; numbers between 0 and 1 were used for {}."
+_NOTHING = "Gradients were not compared: all of them are zero for these inputs."
+_FAILED = "Gradients were not compared: eager failed ({})."
 _NO_REFERENCE = (
-    "Its gradients were not compared, because eager draws different random numbers and the program "
-    "with its own budget has wrong gradients."
+    "Gradients were not compared: eager draws different random numbers, and the unchanged "
+    "program (the other reference) has wrong gradients."
 )
 _BY_CHANCE = "eager draws different random numbers"
 
@@ -407,9 +407,9 @@ def check_gradients(
                 alike = try_call(own, own, inputs, made=made).judge()
                 rows = [row for row in rows if row.leaf not in drawn]
                 rows += [row for row in alike if row.leaf in drawn]
-                who = f"the program with its own budget ({_BY_CHANCE})"
+                who = f"the program with its original budget ({_BY_CHANCE})"
         except (RuntimeError, WorkbenchError) as error:
-            return GradientCheck(False, f"It failed in a call: {str(error).splitlines()[0]}")
+            return GradientCheck(False, f"It failed when called: {str(error).splitlines()[0]}")
     verdict = _verdict(rows, len(_gradients(expected)), who)
     return replace(verdict, text=f"{verdict.text}{made_up}")
 
@@ -424,7 +424,7 @@ def _verdict(rows: Sequence[Comparison], count: int, who: str) -> GradientCheck:
         how = row.reason or f"by up to {number_text(row.max_abs_error, 'difference')}"
         return GradientCheck(
             False,
-            f"{row.leaf} differs from that of {who} ({how}), so the budget must not be used.",
+            f"{row.leaf} differs from {who} ({how}), so do not use this budget.",
         )
     if lost := [row for row in rows if row.verdict == "not checked"]:
         names = join_words([row.leaf for row in lost])

@@ -50,16 +50,21 @@ if TYPE_CHECKING:
 _PATIENCE = Patience(budget_s=2.0)
 _OTHER_INPUTS = ("dtype", "memory_format", "float32_matmul_precision")  # not seen in the code alone
 _GONE = (
-    "The function is not alive here. Opportunities can be tried for a result of aot_compile, not "
-    "for a report or a file."
+    "The function is not in this process. Opportunities can be tried only for a result of "
+    "aot_compile, not for a report or a file."
 )
 _NO_CLUSTER = (
-    "It was compiled as a rank of a cluster that no longer exists. Try it in the same `with "
-    "wb.virtual_cluster(…)`, or with the process group that it was built with."
+    "This program was compiled as a rank of a cluster that no longer exists. Try the change inside "
+    "the same "
+    "`with wb.virtual_cluster(…)`, or with the original process group."
 )
-_MEANT = "The outputs were not compared: their values are meant to change, and the GPU is not here."
+_MEANT = (
+    "The outputs were not compared: the change may alter values, and this machine does not have "
+    "the GPU."
+)
 _NOT_HERE = (
-    "The outputs were not compared, because the GPU is not here. With try_(interpret=True), the "
+    "The outputs were not compared: this machine does not have the GPU. With try_(interpret=True), "
+    "the "
     "changed program runs on the CPU and is compared with eager."
 )
 
@@ -258,7 +263,7 @@ def _describe_errors(both: Trial) -> tuple[bool | None, str]:
     pairs = both.list_pairs()
     if others := [pair for pair in pairs if pair.failure]:
         named = "; ".join(f"{pair.name}: {pair.failure}" for pair in others)
-        return False, f"The values are meant to change, but not this: {named}."
+        return False, f"The change may alter values, but it also altered this: {named}."
     numbers = [
         replace(pair, actual=pair.actual.to(pair.expected.dtype))
         for pair in pairs

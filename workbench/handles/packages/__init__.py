@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from workbench.handles.packages.package import Package
 
 DOORS = {
-    "comparisons": "Compares a package with eager, and its measured memory with its counted "
-    "memory.",
+    "comparisons": "Compares a package with eager, and its measured with its counted memory.",
     "package": "A package that is called like its model, and the function that writes packages.",
 }
 """What other rooms import of this one."""

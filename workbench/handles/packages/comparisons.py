@@ -20,7 +20,7 @@ from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
 from workbench.handles.packages.open_package import OpenPackage
 from workbench.handles.running.verify import has_other_draws, name_reference
 
-_NOT_WRITTEN = "eager writes it in a call, but the package writes no buffer"
+_NOT_WRITTEN = "eager writes this buffer during a call; a package writes no buffers"
 
 
 def verify_package(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
 class OpenPackage(CompiledCode, ReportHolder):
     """Load and call the models of a package; see `Package`."""
 
-    instead = "Load its file in the process that needs it."
+    instead = "Load the file in the process that needs the package."
 
     def __init__(self, parts: PackageParts) -> None:
         manifest, variant = parts.manifest, parts.variant

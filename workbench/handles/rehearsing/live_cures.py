@@ -63,12 +63,12 @@ class LiveCures:
                 call = BrokenCall(self._recipe.target, Inputs(args, kwargs))
                 steps("explaining the call", 0.0)
                 breaks = plural(len(call.explained.breaks), "break")
-                steps(f"trying a copy of the call with {breaks}", 0.0)
+                steps(f"trying fixes on a copy of the call ({breaks})", 0.0)
                 return call.rehearsed(f"c{number}", item, cures[number])
 
             return self._recipe.called(rehearse)
 
-        return _task(f"a fix of line {item.line}", work)
+        return _task(f"a fix for line {item.line}", work)
 
     def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
         """Start trying the rewrite of a break in an explanation; raises as `start` does."""

@@ -43,10 +43,10 @@ from workbench.report import Break
 _COMPILED = ("cures", "helps", "explicit")
 """What is said only of a copy that was compiled and run."""
 _CAUGHT = (
-    "{} runs in eager, but raises {} when captured. A graph cannot return to the `except` of its "
-    "code: exclude the function with the `try`, with torch.compiler.disable."
+    "{} runs in eager, but raises {} when captured. A graph cannot jump to an `except` block: "
+    "exclude the function that has the `try` with torch.compiler.disable."
 )
-_NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the unchanged call too"
+_NOT_COMPILED = "Not compiled: torch.compile with Inductor also fails on the unchanged call"
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class BrokenCall:
             seen.verdict if agrees else "not checked" if agrees is None else "refused"
         )
         if verdict in ("cures", "helps") and not left.graphs:
-            return replace(seen, verdict="no help", checked="No graph of it is compiled.")
+            return replace(seen, verdict="no help", checked="Nothing in it is compiled.")
         if not agrees:
             checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"
         return replace(seen, verdict=verdict, checked=checked)

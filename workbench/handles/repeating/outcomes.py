@@ -188,11 +188,11 @@ def difference(
         return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
     unknown = [row.leaf for row in compared if not row.ok and row.leaf not in allowed - moving]
     if unknown:
-        why = ", because two eager runs differ in it" if moving.issuperset(unknown) else ""
+        why = " (two eager runs differ)" if moving.issuperset(unknown) else ""
         names = ", ".join(unknown)
-        return None, f"Not comparable{why} in {names}; the rest agrees ({tolerance}).{notes}"
+        return None, f"Not comparable: {names}{why}. The rest agrees ({tolerance}).{notes}"
     if any(row.leaf in allowed and not row.ok for row in compared):
-        notes += " The rounding is that of the call compiled with its breaks."
+        notes += " The call compiled with its breaks rounds the same way."
     text = f"Outputs, gradients, inputs and buffers after the call agree ({tolerance}).{notes}"
     return True, text
 

@@ -58,8 +58,8 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
 _PRODUCT_SIZE = 1024  # rows and columns: large enough for the library's best rate
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _BY_TRACE = (
-    "kernel and library times are GPU times from torch's profiler; if a call launched nothing "
-    "there, its time is host time"
+    "times of kernels and library calls are GPU times from torch's profiler; a call that launched "
+    "nothing on the GPU has its host time"
 )
 _BY_EVENTS = (
     "kernel times are from GPU events and include launch overhead, some µs when the GPU is idle"
@@ -110,7 +110,7 @@ def describe_profile(report: Report) -> str:
     fewest = _PARTS * (WARM_CALLS + 1)
     brief = number_text(_PARTS * 2 * _BRIEF_S, "seconds")
     kernels = plural(len(report.kernels), "kernel")
-    return f"{kernels}: at least {fewest} calls, about {brief} if a call is short."
+    return f"{kernels}: at least {fewest} calls, about {brief} for a short call."
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:
@@ -122,7 +122,7 @@ def start_profile(compiled: Any) -> BackgroundTask[Profile]:
     if compiled.why_no_profile is not None:
         raise UsageError(compiled.why_no_profile)
     gone = compiled.recipe.gone()
-    notes = (f"zeros replace inputs that are gone: {', '.join(gone)}",) if gone else ()
+    notes = (f"zeros were used for inputs that no longer exist: {', '.join(gone)}",) if gone else ()
 
     def work(steps: Steps) -> Profile:
         def measure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile:

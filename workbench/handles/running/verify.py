@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.handles.base.checked_call import CheckedCall
     from workbench.handles.base.compiled_base import CompiledBase
 
-_OUTSIDE = "the package has no such value, so no caller can write or read it"
+_OUTSIDE = "the package does not have this value, so callers cannot read or write it"
 
 
 def verify(
@@ -77,7 +77,7 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
         )
     if reference is not None and differs(compiled.original):
         return (
-            "Eager itself differs from the reference, so no compilation stage causes that. Verify "
+            "Eager itself differs from the reference, so no compilation stage is the cause. Verify "
             "without reference= to check the compiled code."
         )
     from workbench.compiler.interpreter.stage_checks import name_wrong_stage

@@ -137,7 +137,7 @@ class Collective:
     est_us: float | None = number(
         "Modelled",
         "us",
-        "Time by NCCL's own model, for the links of its group",
+        "Time modelled with NCCL's cost model, for the links of the group",
         source="model",
     )
     exposed_us: float | None = number(
@@ -145,7 +145,7 @@ class Collective:
         "us",
         "Exposed time (modelled)",
         source="model",
-        meaning="Modelled µs that the kernels wait for it.",
+        meaning="Modelled µs that kernels stall on the collective.",
     )
     algorithm: str | None = None  # NCCL's modelled algorithm and protocol, such as `ring/LL128`
     why: str | None = None  # why it has no modelled time
@@ -155,9 +155,9 @@ class Collective:
     torch_est_us: float | None = number(
         "By torch",
         "us",
-        "Time by torch's own formula, which its passes use",
+        "Time estimated by torch's formula, which its passes use",
         source="model",
-        meaning="µs by torch's own formula, which its passes use.",
+        meaning="µs estimated by torch's formula, which its passes use.",
     )
     torch_exposed_us: float | None = number(
         "Exposed by torch",

@@ -36,7 +36,7 @@ TONES: Mapping[Verdict, Tone] = {
 """How a view shows the verdict on a change that was tried."""
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
-    "helps": "It helps, but a break remains.",
+    "helps": "The fix helps, but a break remains.",
     "explicit": "The break remains, now explicit in the code.",
     "no help": "It does not help.",
     "refused": "Not offered.",
@@ -49,14 +49,14 @@ def describe_opportunities(report: Report, changes: Sequence[Opportunity]) -> st
     where = f"{report.request.name or 'the compilation'} on {report.request.target}"
     if not changes:
         return nothing(where, report)
-    head = f"{plural(len(changes), 'change')} in {where}, by saving"
+    head = f"{plural(len(changes), 'change')} in {where}, largest saving first"
     return "\n".join([head, *("\n".join(_lines(change)) for change in changes)])
 
 
 def nothing(where: str, report: Report) -> str:
     """The sentence for none."""
     if report.request.kind == KERNEL_LOG:
-        return f"No rule was applied to {where}: the log has no whole call."
+        return f"No rule was applied to {where}: a kernel log does not have the whole call."
     if report.request.kind == OWN_KERNEL:
         return f"No rule was applied to {where}: the rules need a whole program."
     small = list_left_out(report)
@@ -131,7 +131,7 @@ def describe_stream_change(change: StreamChange) -> str:
     if change.is_alike:
         return f"{sentence}."
     ends = f"{_time(change.least_us)} to {_time(change.most_us)}"
-    return f"{sentence}: saves {ends}, with the model's errors for kernels and links."
+    return f"{sentence}: saves {ends}, given the model's errors for kernels and links."
 
 
 def name_stream_verdict(change: StreamChange) -> str:
@@ -288,7 +288,7 @@ def _breaks(trial: Rehearsal) -> Iterator[str]:
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield short(f"{head} {why}", _WIDTH)
         if advice := trial.advice.get(item.id):
-            words = f"no known fix removes it: {advice}"
+            words = f"no known fix removes the break: {advice}"
             yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
@@ -302,7 +302,7 @@ def summarize_rivals(pair: Rivals) -> str:
     if pair.is_model and pair.ratio:
         ratio = f"{number_text(pair.ratio, 'ratio')} as long"
         return f"{words}; the next, {second.choice} ({second.kind}), takes {ratio}."
-    took = f"{format_ms(second.time_ms)}. Inductor's autotuner timed each once"
+    took = f"{format_ms(second.time_ms)}. Inductor's autotuner timed each choice once"
     return f"{words}; the next, {second.choice} ({second.kind}), takes {took}."
 
 

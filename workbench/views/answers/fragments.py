@@ -185,7 +185,7 @@ def _warnings(report: ArtifactReport) -> Iterator[str]:
     yield from (f"damaged: {name}" for name in report.damaged)
     running = sorted({row.name for row in report.names if row.level in WRONG})
     if running and not report.is_own:  # who signed a file knows what is in it
-        yield f"its pickles import names that run commands: {', '.join(running)}"
+        yield f"pickles in the file import names that run commands: {', '.join(running)}"
 
 
 def _table(report: ArtifactReport, name: str) -> Table:

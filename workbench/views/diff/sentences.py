@@ -405,7 +405,7 @@ _CONVERSIONS = {
 _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
-    "changed": "got another shape, layout, dtype or device",
+    "changed": "got a different shape, layout, dtype or device",
     "arguments": "{be} written differently",
     "inputs": "got other inputs",
     "removed": "{be} removed",

@@ -54,7 +54,7 @@ def tell_verdict(diff: Diff) -> str:
     differ = [figure for figure in figures if not figure.is_equal]
     is_one_code = is_same_code(a, b)
     if diff.is_same:
-        most = "at most measured times differ."
+        most = "only measured times may differ."
         return f"Both generate the same code: {most}" if is_one_code else most.capitalize()
     if is_one_code:
         others = [figure.text for figure in differ]
@@ -62,8 +62,8 @@ def tell_verdict(diff: Diff) -> str:
     names = [figure.name for figure in figures]
     if not differ:
         if not figures:
-            return "The reports have no figures in common, so neither is judged."
-        return f"Neither is better: they differ, but not in {_join(names, 'or')}."
+            return "The reports have no figures in common, so there is no verdict."
+        return f"Neither is better: the differences do not affect {_join(names, 'or')}."
     less = [figure.text for figure in differ if figure.b < figure.a]
     more = [figure.text for figure in differ if figure.b > figure.a]
     # other inputs, or another program, are more or less work: neither is better for that

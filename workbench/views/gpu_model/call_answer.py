@@ -73,7 +73,8 @@ def plot(cost: Launches) -> Figure:
         axes.set_xlim(0, max(cost.plain_us, cost.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
         count = tell_kernels(row.kernel for row in cost.rows)
-        both = f"{format_us(cost.plain_us)} one by one, {format_us(cost.graph_us)} with CUDA graphs"
+        plain, graph = format_us(cost.plain_us), format_us(cost.graph_us)
+        both = f"{plain} with single launches, {graph} with CUDA graphs"
         axes.set_title(f"{count}: {both}")
     return figure
 
@@ -95,7 +96,11 @@ def _name(cost: Launches) -> str:
 def _list_times(cost: Launches) -> list[dict[str, Any]]:
     """The kernels, their launches, the call without and with CUDA graphs."""
     waits = cost.plain_us - cost.device_us
-    who = "the GPU waits for it" if waits > cost.device_us / 2 else "mostly ahead of the GPU"
+    who = (
+        "the GPU waits for launches"
+        if waits > cost.device_us / 2
+        else "mostly hidden behind GPU work"
+    )
     copies = f", copies {format_bytes(cost.copied_bytes)} of inputs" if cost.copied_bytes else ""
     change = format_percent(cost.plain_us - cost.graph_us, cost.plain_us)
     rows = (
@@ -138,7 +143,7 @@ def _tell(forecast: Forecast) -> str:
     error = "" if forecast.error is None else f" ± {format_percent(forecast.error)}"
     text = (
         f"A call{how} takes {format_us(forecast.call_us)} ({between}) on {forecast.target}, "
-        f"modelled. Its {kernels}{error}, at least {format_us(forecast.bound_us)} by the roofline."
+        f"modelled. Its {kernels}{error}; the roofline bound is {format_us(forecast.bound_us)}."
     )
     if forecast.waits.us:
         text += f" Exposed communication adds {format_us(forecast.waits.us)}."

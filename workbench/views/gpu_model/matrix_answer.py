@@ -36,7 +36,8 @@ WITHIN = f"{SHADES}, per vendor (registers and instructions are not comparable)"
 _ROWS = 8
 _LETTERS = 34
 _SOURCE = (
-    "The kernels generated for the first GPU are compiled for all. Registers, spills, shared "
+    "The kernels generated for the first GPU were compiled for every GPU. Registers, spills, "
+    "shared "
     "memory and instructions are counted in compiled code; nothing was run."
 )
 _REMARKS = (

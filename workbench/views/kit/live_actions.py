@@ -225,7 +225,7 @@ _OWN: Mapping[str, ShownAction] = {
         lambda view, question: (question["machine"],),
         task="comparison",
         title=lambda name, arguments: (
-            f"the file of {name} with {arguments[0].strip() or 'this machine'}"
+            f"the file of {name} against {arguments[0].strip() or 'this machine'}"
         ),
         show=lambda live, view, arguments, check: view.learn_check(check),
     ),
@@ -244,7 +244,7 @@ _OWN: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name}, budget {arguments[0]:g}",
     ),
     "try": ShownAction(
-        "This view has no live function to try it on. Run `wb.show` on the result of "
+        "This view has no live function to try the change on. Run `wb.show` on the result of "
         "`wb.aot_compile` instead.",
         TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
@@ -253,7 +253,7 @@ _OWN: Mapping[str, ShownAction] = {
         show=lambda live, view, arguments, tried: view.learn_trial(arguments[0].key, tried),
     ),
     "check-kernels": ShownAction(
-        "This view has nothing live to run. Run `wb.show` on the result of `wb.aot_compile` or "
+        "This view has no live function to run. Run `wb.show` on the result of `wb.aot_compile` or "
         "`wb.kernel` instead.",
         None,
         lambda view, question: (),

@@ -7,7 +7,7 @@ second because it never lets a long edge become a chain of thousands of dummy no
 from workbench.views.layout.layered import GAP_Y, NODE_HEIGHT, NODE_WIDTH, Layout, layered
 
 DOORS = {
-    "layered": "Positions of nodes in layers, and edges that run between them.",
+    "layered": "Places nodes in layers and routes the edges between them.",
 }
 """What other rooms import of this one."""
 

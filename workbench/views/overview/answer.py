@@ -114,7 +114,7 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         graphs, ops = count_captured(report)
         yield plain("A trace log of ")
         yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
-        yield plain("; it has no run times. ")
+        yield plain("; the log has no run times. ")
     cost = next(iter(list_costs(report)), None)
     if report.request.kind == OWN_KERNEL and cost is None:
         yield from _own_kernel(report)
@@ -181,7 +181,7 @@ def _failure(report: Report) -> Iterator[Piece]:
     elif is_capture and _UNDECIDED in first:
         yield plain(": a decision depends on the values of a tensor. ")
         yield from _to_do("compute both sides and choose with torch.where")
-        yield plain(f"Torch's words: {first}.")
+        yield plain(f"The message from torch: {first}.")
     else:
         yield plain(f": {first}." if first else ".")
 
@@ -330,7 +330,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield plain(". " if modelled else f" (model): {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
-        yield plain(f" moved by {counted}{both}, an estimate; nothing was timed. ")
+        yield plain(f" moved by {counted}{both} (estimate); nothing was timed. ")
     yield from _collectives(report, is_measured=cost.kind == "time")
     of = "the work" if cost.kind == "bound" else "it"
     yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
@@ -343,7 +343,7 @@ def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
         return
     yield plain("About ")
     yield figure(format_us(call.call_us))
-    yield plain(f" a call{both}, too noisy to be sure. ")
+    yield plain(f" a call{both}; the measurement is noisy. ")
 
 
 def _forecast(report: Report, both: str) -> Iterator[Piece]:

@@ -77,7 +77,7 @@ def embedded(
     that of the record as text in the page. `left_out` says why a part is missing.
     """
     too_big = (
-        f"This part exceeds the {format_bytes(limit)} that are kept here. "
+        f"This part exceeds the limit of {format_bytes(limit)}. "
         "Run the cell again, or use the saved report."
     )
     whole = int(limit / _BASE64)

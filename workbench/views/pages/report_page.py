@@ -252,7 +252,7 @@ def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str, str]]:
         yield f"{kernel.id} {kernel.name}", kernel.text, language, kernel.id
     for wrapper in report.wrappers:
         side = ", backward" if wrapper.is_backward else ""
-        yield f"The wrapper that calls them{side}", wrapper.text, "python", ""
+        yield f"The wrapper that calls the kernels{side}", wrapper.text, "python", ""
     first: set[str] = set()
     for row in report.assembly:
         if row.stage in _ASSEMBLY and row.kernel not in first:

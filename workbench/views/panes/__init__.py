@@ -18,8 +18,8 @@ pane is shown when it has a `section`, or `views/pages/report_page.py` has one f
 """
 
 DOORS = {
-    "pane": "The form of every pane, and its context.",
+    "pane": "The interface of every pane, and its context.",
     "questions": "The five questions of the view, each with its answer and its panes.",
-    "registry": "The panes of the view of a report in the order of the tabs.",
+    "registry": "The panes of a report's view, in tab order.",
 }
 """What other rooms import of this one."""

@@ -117,9 +117,9 @@ def _say_found(row: MemoryAccess) -> str:
     text = row.hint
     if not text and row.used < _GOOD:
         touched, least = (number_text(n, "amount") for n in (row.sectors, row.least_sectors))
-        why = "too few bytes to fill its sectors."
+        why = "the access has too few bytes to fill its sectors."
         if _is_unexplained(row):
-            why = f"it touches {touched} sectors instead of {least}. No fix is known."
+            why = f"the access touches {touched} sectors instead of {least}. No fix is known."
         text = f"{number_text(row.used, 'percent')} of the bytes fetched are used: {why}"
     return f"{text} Only part of the run was counted: {row.reason}.".strip() if row.reason else text
 

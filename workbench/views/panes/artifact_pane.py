@@ -49,9 +49,12 @@ _TONES: Mapping[str, Tone] = {
     "fail": "break",
     "not checked": "plain",
 }
-_SAVE = "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` also supports C++"
-_LATER = "A report obtained after saving names the file."
-_TRIP = "`wb.roundtrip(compiled, args)` times it in a fresh process"
+_SAVE = (
+    "`compiled.save(path)` writes a file; `wb.package(model, args, path=…)` writes one that C++ "
+    "can load"
+)
+_LATER = "Reports read after saving name the file."
+_TRIP = "`wb.roundtrip(compiled, args)` times the start-up in a fresh process"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -173,7 +176,7 @@ def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext
     if len(report.artifact) or saved is not None:
         return "No round trip yet."
     is_open = context.is_record and can_be_called(report)
-    return "This report names no file." if is_open else "Not saved."
+    return "No saved file in this report." if is_open else "Not saved."
 
 
 def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> str | None:
@@ -185,7 +188,7 @@ def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext)
     if report.request.kind == "trace":
         return "A trace log is not an artifact; `report.save(path)` saves this report."
     if report.request.kind == "explanation":
-        return "wb.explain makes no artifact; `wb.aot_compile` makes one."
+        return "wb.explain does not make an artifact; `wb.aot_compile` does."
     if not report.outcome.ok:
         how = f"{report.outcome.clause}{report.outcome.place}"
         return f"The compilation {how}, so there is nothing to save."
@@ -239,7 +242,7 @@ def _runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, s
     target = report.request.target
     if target in _OF_THIS_MACHINE or not (saved or len(report.artifact)):
         return []
-    words = f"a machine with the GPU of {target}; check one with wb.check(path, machine=…)"
+    words = f"machines with the target GPU ({target}); check one with wb.check(path, machine=…)"
     return [("Runs on", words)]
 
 

@@ -17,7 +17,7 @@ from workbench.views.wire.gpu_messages import Ranked
 
 _NOTHING = (
     "Inductor had no choices in this mode. "
-    "`mode='max-autotune'` times templates against library calls."
+    "`mode='max-autotune'` benchmarks templates against library calls."
 )
 _NOTHING_ON_A_GPU = (
     "Inductor had no choices in this mode. "
@@ -114,7 +114,7 @@ def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
     total, others = sum(chosen_ms for chosen_ms, _ in pairs), sum(next_ms for _, next_ms in pairs)
     is_guess = any(row.note == ESTIMATED_CHOICE for row in choices)
     source = ", modelled; nothing was timed" if is_guess else ", timed by Inductor"
-    text = f"{counted}: the chosen ones take {format_ms(total)} in total"
+    text = f"{counted}: the chosen ones take {format_ms(total)} together"
     more = f"{format_ms(others - total)} less than the next best"
     return f"{text}, {more if others > total else 'as long as the next best'}{source}."
 

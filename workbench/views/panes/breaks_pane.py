@@ -35,7 +35,7 @@ _GLOBAL = "torch's global state"
 def document(report: Report, context: ViewContext) -> Content:
     """Breaks, recompilations and guards; a break is a problem."""
     count, tensors = len(report.breaks), list(_tensors(report))
-    empty = missing(report, "guards", "No guards.", "Nothing in the call can change.")
+    empty = missing(report, "guards", "No guards.", "Nothing that the code depends on can change.")
     data = {
         "breaks": _breaks(report, context),
         "guards": _guards(report, tensors),
@@ -139,7 +139,7 @@ def _sandbox(tensors: Sequence[wire.Input], request: Request) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
     own = (item for item in tensors if item["path"].startswith("L["))
     inputs = [item for item in own if not _STATE.search(item["path"])]
-    why = "The report has no input tensor whose guards could be tried."
+    why = "The report has no input tensors to try guards on."
     if inputs:
         why = (
             "The guards exist only in the process that compiled. "
@@ -147,11 +147,12 @@ def _sandbox(tensors: Sequence[wire.Input], request: Request) -> wire.Sandbox:
         )
         if request.target not in TARGETS:
             why = (
-                f"Guards for {request.target} cannot be tried: that GPU is not in this machine. "
+                f"Guards for {request.target} cannot be tried: this machine does not have that "
+                "GPU. "
                 'Compile with `target="host"` to try other inputs.'
             )
         if request.kind == "trace":
-            why = "A log only describes guards. Compile with wb.aot_compile to try inputs."
+            why = "A log only has the guards' text. Compile with wb.aot_compile to try inputs."
     return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
 
 

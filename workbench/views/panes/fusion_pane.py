@@ -23,8 +23,8 @@ from workbench.views.words.record_words import (
 _SEEN = 5  # parts at once below kernels and pairs
 _TONES = {"recorded": "captured", "skipped": "fallback"}
 _SAID = {
-    "recorded": "Its kernels are recorded at the first run and replayed with one launch",
-    "skipped": "Its kernels are launched one by one",
+    "recorded": "The kernels are recorded at the first run and replayed with one launch",
+    "skipped": "The kernels are launched one by one",
 }
 
 

@@ -60,7 +60,7 @@ def _empty(report: Report) -> wire.Note:
     backend = report.request.backend
     text = f"The backend {backend} generates no kernels; -b inductor does."
     if backend == "inductor":
-        text = "The graph needs none: its results are inputs or constants."
+        text = "The graph needs no kernels: its outputs are inputs or constants."
     if report.request.kind == "explanation":
         text = "wb.explain generates no kernels; wb.aot_compile does."
     return missing(report, "kernels", "No kernels.", text)
@@ -202,7 +202,7 @@ def verdicts(report: Report) -> dict[str, Verdict]:
 
 _ABOVE = {
     "memory": "DRAM allows, because its data may be cached",
-    "compute": "the measured peak: its operations may be overcounted, or that peak is too low",
+    "compute": "the measured peak: its operations may be overcounted, or the peak measured too low",
 }
 """What a measured time below the least one is told of, by what that is bound by."""
 
@@ -223,7 +223,7 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
         reached += f", faster than {_ABOVE.get(row.bound or '', 'the rates allow')}"
     if row.bound is not None and row.bound_us < FAR_BELOW * row.measured_us:
         least = f"At least {format_us(row.bound_us)}{_name_calls(kernel)} by {row.bound}"
-        text, reached = least, f"which is not the bottleneck: {reached}"
+        text, reached = least, f"but {row.bound} is not the bottleneck: {reached}"
     text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
     return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} per call.")
 
@@ -234,7 +234,7 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     if row is not None:
         no_roof = f"No roofline time: {row.note}." if row.note else "No roofline time is known."
     if kernel.time_us is None and kernel.is_collective:
-        return Verdict("Limited by other GPUs: see Streams", no_roof)
+        return Verdict("Limited by other GPUs; see the Streams tab", no_roof)
     if kernel.time_us is None:
         return Verdict("Not measured: profile() times it", no_roof)
     time = kernel.time_us / max(kernel.calls, 1)
@@ -258,7 +258,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
     stages: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
     for row in report.assembly:
         is_kept = row.text is not None and row.text in report.texts
-        why = None if is_kept else row.note or "It was not kept in the report."
+        why = None if is_kept else row.note or "Not kept in the report."
         stages[row.kernel, row.config][row.stage] = why
     rows = {row.config: row for row in report.resources}
     cells = {row.config: row for row in report.matrix}

@@ -18,15 +18,15 @@ from workbench.views.wire.report_messages import Note
 
 _NOTHING = (
     "The kernels were compiled for one target only. `wb.matrix` compiles them for several GPUs; "
-    "none is needed here."
+    "this machine needs none."
 )
 _OF_A_CPU = (
-    "No GPU kernel was generated. `wb.matrix` with the function and its inputs compiles it for "
-    "several GPUs; none is needed here."
+    "No GPU kernel was generated. Pass the function and its inputs to `wb.matrix` to compile for "
+    "several GPUs; this machine needs none."
 )
 _OF_YOUR_KERNEL = (
     "The kernel was compiled for one target only. `k.matrix([…])` compiles it for several GPUs; "
-    "none is needed here."
+    "this machine needs none."
 )
 
 
@@ -96,7 +96,7 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
         few = "" if len(modelled) == len(kernels) else f" for {len(modelled)} of them"
         parts.append(f"Modelled{few}: {times}.")
     if rows and rows[0]["differs_in"]:
-        parts.append(f"{rows[0]['kernel']} differs most, in {rows[0]['differs_in']}.")
+        parts.append(f"{rows[0]['kernel']} differs most between GPUs, in {rows[0]['differs_in']}.")
     return " ".join(parts)
 
 

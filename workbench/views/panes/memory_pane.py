@@ -9,7 +9,7 @@ from workbench.report import Report
 from workbench.views.panes.pane import Answer, Content, Pane, ViewContext, missing
 
 _NO_BACKWARD = (
-    "It has no backward pass, so no activations are saved. Compile a training step with "
+    "This call has no backward pass, so no activations are saved. Compile a training step with "
     "`grad=True` to see the effect of a memory budget."
 )
 

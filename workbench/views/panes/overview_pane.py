@@ -254,7 +254,7 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
     summary = summarize_cuda_graphs(report)
     if summary is not None:
         why = "; ".join(list_cuda_graph_reasons(report))
-        text = f"{why[0].upper()}{why[1:]}." if why else "Recording happens at the first run."
+        text = f"{why[0].upper()}{why[1:]}." if why else "torch records them at the first run."
         note: wire.Note = {"title": f"CUDA graphs: {summary}.", "text": text, "tone": "plain"}
         notes.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
     return notes

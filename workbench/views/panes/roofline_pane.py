@@ -20,12 +20,13 @@ ON_THE_ROOF, ABOVE_IT = 0.9, 1.1
 """Between these parts of the roof, nothing is left to gain in a kernel but to do less work."""
 _UNMEASURED = (
     "Nothing was measured, and the peak rates of this CPU are unknown. A profile measures the "
-    "kernels and both rates."
+    "kernels and the peak rates."
 )
 _NO_RATES = (
-    "The kernels were measured, but not the peak rates of this CPU. A new profile measures both."
+    "The kernels were measured, but not the peak rates of this CPU. A new profile measures the "
+    "kernels and the rates."
 )
-_ELSEWHERE = " For a GPU target (none is needed here), every kernel has an estimated roofline time."
+_ELSEWHERE = " For a GPU target (needs no GPU here), every kernel has an estimated roofline time."
 _BY_SHEET = "rates of the GPU's data sheet"
 _BY_PROFILE = "rates measured by the profile (triad, float32 GEMM)"
 
@@ -102,7 +103,7 @@ def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
     whole = plural(len(timed), "kernel")
     if on:
         is_are, it = ("is", "it") if on == 1 else ("are", "them")
-        text += f". {on} of {whole} {is_are} at the roofline: only less work makes {it} faster"
+        text += f". {on} of {whole} {is_are} at the roofline: only less work would make {it} faster"
     if above:
         # a roof is measured too: beside other programs it comes out lower than it is
         is_are = "is" if above == 1 else "are"

@@ -43,7 +43,7 @@ _PLAIN: Mapping[str, str] = {
 }
 """Reasons as the frame `not_fused` has them, in plainer words."""
 _OF_LOOPS: Mapping[str, str] = {
-    _BETWEEN: "an operation in between needs one and feeds the other",
+    _BETWEEN: "an operation in between needs the result of one and feeds the other",
 }
 """Reasons that two loops of one kernel have in other words."""
 
@@ -156,8 +156,8 @@ def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[Ker
         )
         if gone > before - after:
             text += (
-                f" Operators that no longer need a kernel save {format_bytes(gone)}; the others "
-                f"move {format_bytes(gone - before + after)} more than in eager."
+                f" Operators that no longer need a kernel save {format_bytes(gone)}; the other "
+                f"operators move {format_bytes(gone - before + after)} more than in eager."
             )
         elif gone > before * _NOTHING:
             text += f" {format_bytes(gone)} of that comes from operators that need no kernel."
@@ -233,7 +233,7 @@ def _explain_loops(kernels: tuple[str | None, str | None], reason: str) -> str |
     a, b = kernels
     if a is None or a != b:
         return None
-    return f"Both run in {a}, as two consecutive loops: {reason}."
+    return f"Both run in {a}, but as two separate loops: {reason}."
 
 
 def _name_pair(

@@ -63,7 +63,7 @@ def _say_unchecked(ranked: RankedConfigs) -> str:
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
     if _OF_USER not in ranked.report.texts.get(kernel.text or "", ""):
         return ""
-    return " Results of this hand-written kernel with other block sizes were not checked."
+    return " This hand-written kernel's results were not checked with other block sizes."
 
 
 def frame(ranked: RankedConfigs) -> pandas.DataFrame:

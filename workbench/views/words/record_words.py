@@ -23,10 +23,10 @@ COST_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether
     "memory": ("Memory", "B", False),
 }
 _SHARES: Mapping[CostKind, str] = {
-    "time": "its share of their measured time",
-    "bound": "its share of their roofline time (estimate)",
-    "bytes": "bytes that they move for it (estimate)",
-    "memory": "its bytes that are live at the peak (counted)",
+    "time": "the line's share of the kernels' measured time",
+    "bound": "the line's share of the kernels' roofline time (estimate)",
+    "bytes": "bytes that the kernels move for the line (estimate)",
+    "memory": "bytes of the line that are live at the peak (counted)",
 }
 _REMEDIES = (  # a piece of torch's reason, what to do about it
     ("on a GPU", "CUDA graphs need a GPU; CPU code is never recorded."),
@@ -35,8 +35,11 @@ _REMEDIES = (  # a piece of torch's reason, what to do about it
     ("DeviceCopy ops", "Keep the data on the GPU until the end of the call."),
     ("unbacked binding ops", "A size depends on the data: `torch.where` keeps the sizes fixed."),
     ("Conditional ops", "Compute both sides and choose with `torch.where`."),
-    ("CUDAGraph-unsafe custom ops", "Check whether the operator has to be marked unsafe."),
-    ("mutated inputs", "Make it a buffer of a module, or return the new value."),
+    (
+        "CUDAGraph-unsafe custom ops",
+        "Check whether the operator has to be tagged as unsafe for CUDA graphs.",
+    ),
+    ("mutated inputs", "Make the input a module buffer, or return the new value."),
     ("each combination of sizes", "Use a few fixed sizes and pad to them."),
 )
 
@@ -114,7 +117,10 @@ def describe_absent_parts(report: Report) -> list[tuple[str, str]]:
     unknown = report.extra.get(UNKNOWN, {})
     return [
         *((part.name, part.reason or "no reason recorded") for part in absent),
-        *((f"table {name}", "the package that reads it is not installed") for name in unknown),
+        *(
+            (f"table {name}", "the package that reads this table is not installed")
+            for name in unknown
+        ),
     ]
 
 

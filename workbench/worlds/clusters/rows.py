@@ -27,8 +27,8 @@ class RankRow:
     gradient_bytes: int | None = number(
         "Gradients",
         "B",
-        "Gradients of its shards; 0 without a backward pass",
-        meaning="Bytes of the gradients of its shards; 0 without a backward pass.",
+        "Gradients of the rank's shards; 0 without a backward pass",
+        meaning="Gradient bytes of the rank's shards; 0 without a backward pass.",
     )
     peak_bytes: int | None = number(
         "Peak",
@@ -43,8 +43,8 @@ class RankRow:
     message_bytes: int | None = number(
         "Messages",
         "B",
-        "Bytes of all its collectives, as NCCL counts them",
-        meaning="Bytes of all of its collectives, as NCCL counts them.",
+        "Bytes of the rank's collectives, as NCCL counts them",
+        meaning="Bytes of the rank's collectives, as NCCL counts them.",
     )
     error: str = ""  # why it has no program
 

@@ -50,7 +50,7 @@ def _sentence(old: Quantity, new: Quantity) -> str:
     if old.value is None:
         return ""
     if new.value is None:
-        return f"  {new.name} is no longer known: {new.why}."
+        return f"  {new.name} is unknown now: {new.why}."
     slack = _SLACK if new.unit == "bytes" else 0.0
     if new.value <= old.value * (1 + slack):
         return ""

@@ -174,9 +174,9 @@ class Expectation:
     def _wrong(self, name: str, expected: Limit) -> list[str]:
         quantity = read_quantity(self.record, name)
         if quantity.value is None:
-            return [f"  {name} is not known: {quantity.why}."]
+            return [f"  {name} is unknown: {quantity.why}."]
         if expected.holds(quantity.value):
-            return [f"  {name} is not known: {why}." for why in _unfinished(self.record)]
+            return [f"  {name} is unknown: {why}." for why in _unfinished(self.record)]
         return [_sentence(quantity, expected), *_evidence(quantity)]
 
 

@@ -85,7 +85,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(f"compiles({given}): name the limit, as in compiles(breaks=0).", pytrace=False)
     if not isinstance(item, pytest.Function) or _is_unittest(item):
         pytest.fail(
-            "The marker compiles works for functions and methods of plain classes. In a "
+            "The marker compiles works only for functions and methods of plain classes. In a "
             "unittest.TestCase, call wb.expect(session, breaks=0).",
             pytrace=False,
         )

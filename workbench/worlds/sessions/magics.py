@@ -36,7 +36,7 @@ SESSION = (
     Option(("--full",), "recompile everything without torch's caches, for complete reports"),
     Option(
         ("--steps",),
-        "optimizer: each optimizer step ends a step",
+        "optimizer: a step ends at each optimizer.step()",
         "WHAT",
         choices=("optimizer",),
     ),

@@ -58,7 +58,7 @@ SWEEP = (
     ),
     Option(
         ("--strategy",),
-        "grid tries everything; random, halving and tpe search",
+        "grid tries every combination; random, halving and tpe search",
         "STRATEGY",
         choices=STRATEGIES,
     ),

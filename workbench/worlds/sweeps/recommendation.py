@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AS_FAST = " as fast as eager"
 _SHOWN = 2  # axes of which a sentence tells, and settings with the same code by their names
 _AXIS = "AXES"  # in words of several axes
-_NOISY = "too noisy to say against eager"
+_NOISY = "too noisy to compare with eager"
 
 
 def choose_recommended(
@@ -127,8 +127,8 @@ def _by_figure(choice: Choice) -> Iterator[str]:
     elif choice.objective == "first_call":
         took = number_text(row.first_call_s or 0.0, "seconds")
         yield (
-            f"{name} has the shortest first call: {took}. Each was measured once, so small "
-            "differences do not count."
+            f"{name} has the shortest first call: {took}. Each configuration was measured once, so "
+            "small differences do not count."
         )
     else:
         yield _tell_modelled(choice)
@@ -148,8 +148,9 @@ def _tell_modelled(choice: Choice) -> str:
         return f"Use {name}: {time} per call; {after} (modelled). Nothing was run."
     if first.rows[0].low_us is None:
         return (
-            f"{name} comes first: {time} per call; {after} (modelled). Nothing was run: time the "
-            "configurations."
+            f"{name} is fastest by the model: {time} per call; {after} (modelled). Nothing was "
+            "run, so time "
+            "the configurations."
         )
     return f"No winner: {name} takes {time} per call; {after} (modelled). Nothing was run."
 

@@ -45,7 +45,9 @@ export function RoundTrip({ store }: { store: Store }) {
         </div>
       )}
       {way?.ran && <WaterfallChart store={store} way={way} isWhole={isWhole} />}
-      {way && !way.ran && <p class="art-why">{`It did not run: ${way.note ?? "no reason"}`}</p>}
+      {way && !way.ran && (
+        <p class="art-why">{`This start-up mode did not run: ${way.note ?? "no reason"}`}</p>
+      )}
     </>
   );
 }

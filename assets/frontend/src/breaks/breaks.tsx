@@ -55,7 +55,7 @@ function Recompiles({ store }: { store: Store }) {
     return (
       <section class="pad">
         <h3>Recompiles</h3>
-        <p class="mut">None: no guard has failed, so nothing was compiled a second time.</p>
+        <p class="mut">None: no guard failed, so nothing was recompiled.</p>
       </section>
     );
   return (

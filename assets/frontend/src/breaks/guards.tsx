@@ -225,7 +225,7 @@ function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
       </span>
       <span class="why cut" data-tip={`${guard.kind}: ${why}`}>
         {why !== what && why}
-        {ids.length > 1 && <b data-tip={`${ids.length} graphs check the same`}> × {ids.length}</b>}
+        {ids.length > 1 && <b data-tip={`${ids.length} graphs have this guard`}> × {ids.length}</b>}
       </span>
     </>
   );

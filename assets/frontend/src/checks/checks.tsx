@@ -104,7 +104,8 @@ function KernelCode({ store, kernel, findings }: CodeProps) {
       lines.scrollTop += at.top - around.top - around.height / 3;
   }, [kernel.name, generated, selected]);
   const lines = source?.lines ?? generated?.split("\n");
-  if (!lines) return <p class="pad mut">{failed ?? (code ? "…" : "Its code is not kept here.")}</p>;
+  if (!lines)
+    return <p class="pad mut">{failed ?? (code ? "…" : "The kernel's code was not kept.")}</p>;
   const first = source?.first ?? 1;
   const of = source ? `L:${source.id}` : `K:${kernel.id}`;
   return (
@@ -187,7 +188,7 @@ function GridMap({ grid, finding }: { grid: readonly number[]; finding?: CheckFi
   }, [grid, programs, width, height]);
   if (!grid.length) return null;
   const words = programs.length
-    ? `${programs.length} of ${total} program instances concerned`
+    ? `${programs.length} of ${total} program instances affected`
     : plural(total, "program instance") + (finding ? ", unknown which" : "");
   return (
     <figure>

@@ -21,7 +21,7 @@ export function Kernels({ state }: { state: DiffState }) {
             name={`${state.kernel.value}`}
             source={here.source}
             language={here.language}
-            alike="The sources differ only in the numbers of names"
+            alike="The sources differ only in numbers within names"
           />
         ) : (
           <div class="empty">
@@ -38,7 +38,7 @@ function reason(kernels: DiffKernels): string {
   if (kernels.language === "extern") return "It is a library call.";
   if (kernels.relation === "same")
     return "Numbers in names of temporaries and kernels are ignored.";
-  return "One of them has no source in its report.";
+  return "One of the two kernels has no source in its report.";
 }
 
 function Facts({ kernels }: { kernels: DiffKernels }) {

@@ -13,7 +13,7 @@ import { type DiffState, isTold, SUMMARY } from "./state";
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "0"], words: "switch part", isRange: true },
   { keys: ["↑", "↓"], words: "previous or next kernel" },
-  { keys: ["n", "p"], words: "in a source: next and previous difference" },
+  { keys: ["n", "p"], words: "in source code: next and previous difference" },
 ];
 
 export function DiffShell({ state }: { state: DiffState }) {
@@ -73,7 +73,7 @@ function Status({ state }: { state: DiffState }) {
         <kbd>1</kbd> … <kbd>0</kbd> parts
       </span>
       <span class="keys" aria-hidden="true">
-        <kbd>n</kbd> <kbd>p</kbd> differences in a source
+        <kbd>n</kbd> <kbd>p</kbd> differences in the source
       </span>
     </div>
   );

@@ -83,8 +83,8 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
 
 /** What the words in place of a saving mean. */
 const UNSAVED: Readonly<Record<string, string>> = {
-  unknown: "Its traffic without fusion is unknown, or counted with other kernels.",
-  "moves more": "It moves more than the eager operators in it (estimates).",
+  unknown: "The kernel's traffic without fusion is unknown, or counted with other kernels.",
+  "moves more": "The kernel moves more than its operators in eager (estimates).",
 };
 
 /** Sentences, and two bars: what is moved before fusion, and after it. */
@@ -151,7 +151,7 @@ function NotFused({ store, part }: { store: Store; part: PairsPart }) {
         <Select
           label="Reason"
           of={[
-            [SHARING, `Those that share data (${sharing.length})`, !sharing.length],
+            [SHARING, `Pairs that share data (${sharing.length})`, !sharing.length],
             [ALL, `Every pair (${pairs.length})`],
             ...counts.map(([name, many]) => [name, `${name} (${many})`] as const),
           ]}

@@ -50,7 +50,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
     <div class="bar graph-bar">
       <Select label="Stage" of={listed.map(stageOption)} value={head.id} set={choose} />
       <Button
-        tip={isAlone ? "It has only one stage" : "Changes by the passes between two stages"}
+        tip={isAlone ? "This graph has only one stage" : "Changes by the passes between two stages"}
         isPressed={isComparing}
         isOff={isAlone}
         press={compare}
@@ -58,9 +58,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         Compare<span class="wide"> stages</span>
       </Button>
       <Button
-        tip={
-          changed.length ? "Step through what each pass changed" : "No pass that changed anything"
-        }
+        tip={changed.length ? "Step through what each pass changed" : "No pass changed anything"}
         isPressed={isListing}
         isOff={!changed.length}
         press={list}

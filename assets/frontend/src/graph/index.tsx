@@ -46,10 +46,7 @@ export function GraphPane({ store }: { store: Store }) {
   const drawn = last.current && store.row("graphs", last.current.part.id);
   if (!head)
     return (
-      <Empty
-        store={store}
-        note={plain("No graph was kept.", "The report has no nodes of any stage.")}
-      />
+      <Empty store={store} note={plain("No graph was kept.", "The report has no graph nodes.")} />
     );
   return (
     <div class="graph">

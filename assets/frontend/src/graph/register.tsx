@@ -61,7 +61,7 @@ function NodeCard({ store, id }: CardProps) {
       {found ? (
         <Facts of="nodes" rows={rows} />
       ) : (
-        <p class="mut">Its details come with its graph.</p>
+        <p class="mut">The node's details are loaded with its graph.</p>
       )}
       {relatedOf(store, "kernel").length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} without={["node"]} />

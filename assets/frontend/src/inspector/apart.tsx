@@ -78,8 +78,8 @@ export function Answer({ store, a, b, otherwise = NOT_KEPT }: AnswerProps) {
 }
 
 const NOT_KEPT =
-  "A saved page answers only if one kernel reads the other's output. For any other pair, run the " +
-  "cell again or open the report with wb.show.";
+  "A saved page answers this only if one kernel reads the other's output. For any other pair, run " +
+  "the cell again or open the report with wb.show.";
 
 /** The kernels that compute a thing, as far as the page knows. */
 function kernelsOf(store: Store, id: string): string[] {

@@ -52,7 +52,7 @@ export function KernelTable({ store, kernels }: Props) {
         </span>
         {different.length < kernels.length && (
           <Button
-            tip="Show identical kernels, such as those of identical layers, as one row with their sum"
+            tip="Show identical kernels (as in identical layers) as one row with their sum"
             isPressed={each}
             press={() => setEach(!each)}
           >
@@ -202,7 +202,8 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         const value = own(kernel);
         return value === null || !cost ? "–" : costText(cost, value);
       },
-      full: () => (cost ? `For all its calls. ${sentence(cost.source)}` : "Unknown cost"),
+      full: () =>
+        cost ? `Sum over all calls of the kernel. ${sentence(cost.source)}` : "Unknown cost",
     },
     share: {
       value: share,

@@ -86,7 +86,7 @@ function Code({ store, row, cell, targets, partner, mark }: CodeProps) {
       <Button press={() => store.select(cell.id, { pane: "kernels" })}>Open its code</Button>
       {others.length > 0 && (
         <Select
-          label="Compare its code with that for"
+          label="Compare its code with the code for"
           of={[["", "Compare with…"], ...others]}
           value={partner?.id ?? ""}
           set={(id) => mark(id || null)}

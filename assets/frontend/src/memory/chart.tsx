@@ -44,7 +44,7 @@ export function MemoryChart({ store, part, isBare }: Props) {
         class="memory-plot"
         role="slider"
         tabIndex={0}
-        aria-label="Live bytes over the steps"
+        aria-label="Live bytes by step"
         aria-valuemin={0}
         aria-valuemax={count - 1}
         aria-valuenow={step}

@@ -60,7 +60,7 @@ function Counted({ store, part }: Props) {
         <span class="grow" />
         {isStep && (
           <Button
-            tip="Memory that the caller holds throughout"
+            tip="Memory that the caller holds during the whole call"
             isPressed={isBare}
             press={() => setBare(!isBare)}
           >
@@ -125,7 +125,7 @@ function Peak({ store, part }: Props) {
     ...(remarks.length ? [SPARE] : []),
   ];
   return (
-    <div class="memory-peak" role="group" aria-label="What lives at the peak">
+    <div class="memory-peak" role="group" aria-label="Live memory at the peak">
       <div class="row">
         <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
         <Segments of={ways.map((each) => [each, each])} value={by} set={setBy} />
@@ -222,7 +222,7 @@ function Storages({ store, part }: Props) {
         />
         {part.storages.some(({ id, same }) => id !== same) && (
           <Button
-            tip="Show the same storages of identical layers as one row with their sum"
+            tip="Show matching storages of identical layers as one row with their sum"
             isPressed={each}
             press={() => setEach(!each)}
           >

@@ -90,7 +90,8 @@ export function readRecords<Shown>(
   kind: "page" | "saved",
   records: Record<string, Embedded> = {},
 ): RecordsHost<Shown> {
-  const refuse = () => Promise.reject(new Error("The reports are on the recording machine."));
+  const refuse = () =>
+    Promise.reject(new Error("The reports are on the machine that recorded them."));
   const document = signal<Shown | null>(shown);
   return {
     kind,

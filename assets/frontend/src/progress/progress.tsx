@@ -124,7 +124,7 @@ function endNote(progress: Progress): Note | null {
   const [what] = TASKS[progress.task ?? "target"];
   if (progress.error === STOPPED) {
     const text = `It had run for ${seconds(progress.elapsed_s)} when the kernel stopped.`;
-    return { title: `The ${what} did not end.`, text, tone: "plain" };
+    return { title: `The ${what} did not finish.`, text, tone: "plain" };
   }
   if (progress.status === "failed")
     return {

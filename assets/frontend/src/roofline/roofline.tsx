@@ -103,7 +103,7 @@ function cellsOf(store: Store): Cells<Point> {
 
 function roofTip(point: RooflinePoint): string {
   const said = standing(point);
-  if (said === "on the roof") return "At the roofline: only less work makes it faster";
+  if (said === "on the roof") return "At the roofline: only less work would make it faster";
   if (said) return "Above the roofline: the data was cached, or the roofline is too low";
   return percent(point.of_roof);
 }

@@ -79,7 +79,7 @@ export function HeaderMenu({ store, inspector }: MenuProps) {
 function findableIn(store: Store): Findable {
   return {
     kinds: "line, node, kernel",
-    none: "Nothing found. Kernel lines are searched only after they were opened.",
+    none: "Nothing found. Kernel code is searched only after it was opened.",
     isReady: store.doc.value !== null,
     signs: [store.doc.value, store.learned.value],
     entries: () => [

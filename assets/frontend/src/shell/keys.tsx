@@ -113,7 +113,9 @@ export function Help({ keys: all, isOpen, close }: HelpProps) {
           </>
         ))}
       </dl>
-      <p class="mut">Single keys act while the focus is in the view and not in a field.</p>
+      <p class="mut">
+        Single-key shortcuts work while the focus is in the view, outside text fields.
+      </p>
       <Button press={close}>Close</Button>
     </dialog>
   );

@@ -103,7 +103,7 @@ function Body({ store }: { store: Store }) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
     const why = store.host.lost.value ?? failure;
     const note = why
-      ? plain("Nothing to show.", failure ?? "The report had not arrived.")
+      ? plain("Nothing to show.", failure ?? "The report was not loaded.")
       : plain("Loading", "Loading the report.");
     return <Empty store={store} note={note} />;
   }
@@ -171,12 +171,12 @@ const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },
   { keys: ["n", "p"], words: "in a comparison: next and previous difference" },
   { keys: ["p"], words: "in the memory chart: the peak" },
-  { keys: ["Enter"], words: "open the code of the selected thing" },
+  { keys: ["Enter"], words: "open the code of the selection" },
   { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
   { keys: ["i"], words: "show or hide the inspector" },
   { keys: ["Ctrl", "click"], words: "pick a second line, node or kernel: why are they not fused?" },
-  { keys: ["w"], words: "pick the selected one for that question" },
-  { keys: ["Esc"], words: "clear what is picked, then the selection" },
+  { keys: ["w"], words: "pick the selection for that question" },
+  { keys: ["Esc"], words: "clear the pick, then the selection" },
 ];
 
 interface Actions {

@@ -245,7 +245,7 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
   );
 }
 
-const SORTS = "A click sorts by it.";
+const SORTS = "Click to sort by this column.";
 
 interface HeadProps<Row> {
   column: Column<Row>;

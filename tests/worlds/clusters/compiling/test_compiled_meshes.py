@@ -235,7 +235,7 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
     assert (failed.gpus, failed.step_us, failed.program) == (4, None, None)
     assert (done.gpus, done.program) == (64, 0)
     assert done.exposed_us is not None
-    assert done.why.startswith("no largest batch, since only batch-first plain tensor inputs")
+    assert done.why.startswith("no largest batch: only batch-first plain tensor inputs")
     assert done.error is None  # 8 nodes: the links were held against times of at most 4
     words = " ".join(found.sentences)
     assert "The error of the step time is unknown on dp 64" in words

@@ -38,7 +38,7 @@ def test_the_rank_with_other_shards_is_chosen_and_explained() -> None:
     words = " ".join(found.sentences)
     assert "Rank 8 holds [4, 100] of 0.weight while rank 0 holds [12, 100]" in words
     assert "2 more kernels" in words
-    assert "Their collectives are the same, in the same order." in words
+    assert "The collectives of these ranks are the same, in the same order." in words
     frame = found.frame()
     assert frame.parameter_bytes.to_list() == [(1200 + 12) * 4, (400 + 4) * 4]
     assert frame.gradient_bytes.equals(frame.parameter_bytes)

@@ -86,7 +86,7 @@ def test_the_graphs_that_inductor_is_given_are_run() -> None:
         compiled, (programs.inputs(),), ranks=4, build=build, reference=programs.two()
     )
     assert found.ok
-    assert "Each rank ran the graphs after AOTAutograd" in found.notes[0]
+    assert "Each rank ran its own captured graphs" in found.notes[0]
     assert "generated kernels did not" in found.notes[0]
     assert [row.place for row in found.ranks][1:3] == ["dp 0, tp 1", "dp 1, tp 0"]
 
@@ -141,7 +141,7 @@ def test_other_values_than_those_of_the_reference_are_named() -> None:
 
     found = verified(build, reference=programs.two(), grad=False)
     assert found.verdict == "failed"
-    assert "and Two start with different values of up.weight, down.weight. Call" in found.cause
+    assert "and Two start from different values of up.weight, down.weight. Call" in found.cause
 
 
 def test_ranks_may_hold_parts_of_other_sizes() -> None:
@@ -229,7 +229,7 @@ def test_a_difference_is_not_settled_by_another_model() -> None:
     found = verified(build, backend=off_by_a_percent, grad=False)
     assert found.verdict == "failed"
     assert (
-        "a second call of build returns different values or the same model"
+        "calling build again returns different values or the same model"
         in found.frame("ranks").reason[0]
     )
 

@@ -123,7 +123,7 @@ def test_what_torchs_passes_did_is_said_in_plain_words() -> None:
     )
     assert (
         "Torch's passes moved 1 of 2 collectives. Limits of the exposed collectives: 1 × the "
-        "kernel after it needs its output; 1 × something new; 1 × peak memory would rise."
+        "next kernel needs the collective's output; 1 × something new; 1 × peak memory would rise."
     ) in read_first(document(moved), "streams")
 
 

@@ -102,7 +102,7 @@ def test_lines_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
     report = used(tmp_path / "t.ndjson")
     assert any("skipped 1 event larger than" in note for note in report.request.notes)
     (tmp_path / "z.ndjson").write_bytes(b"\0" * (1 << 20))
-    with pytest.raises(wb.UsageError, match="are not an event"):
+    with pytest.raises(wb.UsageError, match="contain no event"):
         wb.read_tritonparse(tmp_path / "z.ndjson")
 
 

@@ -138,7 +138,7 @@ def test_bytes_that_are_no_record_end_the_reading_and_are_not_kept(piece: bytes)
     assert not list(reader.records())
     assert endless.given <= 32 << 20
     (sentence, *_) = [s for s in reader.damage.sentences() if "not read" in s]
-    assert sentence == "the rest of the log was not read: 16 consecutive MiB have no record"
+    assert sentence == "the rest of the log was not read: 16 consecutive MiB contain no record"
 
 
 def test_a_record_after_a_huge_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,5 +165,5 @@ def test_what_is_packed_a_thousandfold_is_not_unpacked_whole(tmp_path: Path) -> 
     content = read_content(io.BytesIO(small * 40), Bounds(whole=5 << 20))
     assert content.damage.given_up == "it exceeds 5 MiB unpacked"
     content = read_content(io.BytesIO(small * 3), Bounds(kept=1 << 20))
-    assert content.damage.given_up == "the part already read takes 1 MiB"
+    assert content.damage.given_up == "the part read so far takes 1 MiB"
     assert len(packed) < len(small) // 50

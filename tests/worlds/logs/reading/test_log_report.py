@@ -276,7 +276,9 @@ def test_an_export_that_raised_is_a_failed_outcome(tmp_path: Path) -> None:
     found = wb.read_trace(log)
     assert not found.outcome.ok
     assert found.outcome.step == "compilation export"
-    assert 'raised after model.py:11 in forward: "if n < k:": add:' in str(found.outcome.error)
+    assert 'raised an error after model.py:11 in forward: "if n < k:": add:' in str(
+        found.outcome.error
+    )
     assert not found.breaks
     assert main(["report", str(log)]) == 1
 

@@ -26,8 +26,8 @@ def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> C
 
 
 NO_END = (
-    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
-    "was cut off."
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "process are unknown."
 )
 
 
@@ -35,7 +35,7 @@ def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
     found = compare_logs("step", [0, 1], [program(0), program(1)])
     assert found.is_same
     assert found.sentences == (
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs show.",
         "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,
     )
@@ -103,7 +103,7 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
     assert found.sentences == (
         "The log of rank 1 is incomplete: the log ends within a record.",
         "It is unknown whether rank 1 compiled 1/0 (step).",
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs show.",
         "All ranks of each group start collectives in the same order (1 compared).",
         NO_END,
     )

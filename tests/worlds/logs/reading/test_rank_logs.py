@@ -15,8 +15,8 @@ from workbench.worlds.logs.reading.log_report import _strip
 from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives, tell_results
 
 NO_END = (
-    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
-    "was cut off."
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "process are unknown."
 )
 LOGS = Path(__file__).parents[3] / "records" / "traces"
 
@@ -112,7 +112,7 @@ def test_logs_that_end_between_two_compiles_are_only_as_sure_as_they_reach(
     found = wb.read_trace(folder).ranks()
     assert found.lacks == {}
     assert found.sentences[0] == (
-        "Ranks 0 and 1 compiled the same 1 program, as far as their logs go."
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs show."
     )
     assert found.sentences[-1] == NO_END
 

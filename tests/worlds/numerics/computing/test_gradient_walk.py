@@ -247,6 +247,6 @@ def test_the_gradient_of_a_dropout_is_checked_by_the_mask_that_was_drawn() -> No
 def test_what_draws_other_numbers_has_no_gradient_check_and_no_false_one(function, name) -> None:
     found = look(function, cases.draw(16, 8).requires_grad_())
     assert found.not_compared == (
-        f"the gradient of {name}: it draws random numbers that are not a mask",
+        f"the gradient of {name}: it draws random numbers for something other than a mask",
     )
     assert causes.FORMULA not in {row.cause for row in found.deviations}

@@ -101,7 +101,7 @@ def test_what_a_library_of_the_gpu_computes_is_not_checked(worker: CrossCompiler
     assert why.startswith("k0 mm: a GPU library call, replaced here by torch's")
     assert {row.kernel for row in found.deviations} <= {"k1"}
     assert "Not checked: 1 of " in found.sentence
-    assert "torch computed 1 library call here (extern_kernels.mm)" in found.sentence
+    assert "torch computed 1 library call on this machine (extern_kernels.mm)" in found.sentence
     answer = found.batch_invariance(1)
     assert answer.is_invariant is None
     assert "k0 (extern_kernels.mm) is a GPU library call, which may use" in answer.sentence
@@ -119,7 +119,7 @@ def test_a_product_in_tf32_is_named_with_its_cure_and_price(
     assert row.detail == "the kernel truncates the inputs of mm to 10 mantissa bits"
     assert row.own_off > 100 * row.eager_off
     assert found.opportunities[0].settings == (("float32_matmul_precision", "highest"),)
-    price = "multiplies in full float32. That changes the roofline time of k0 on "
+    price = "multiplies in full float32. It changes the roofline time of k0 on "
     assert f"set_float32_matmul_precision('highest') {price}{gpu.spec.title}" in found.sentence
 
 

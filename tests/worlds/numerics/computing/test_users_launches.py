@@ -268,7 +268,7 @@ def test_a_wrong_kernel_is_named_at_its_line(compiled: CrossCompiled) -> None:
     assert (found.first.kernel, found.first.node) == ("k1", "triton_kernel_wrapper_mutation")
     assert found.first.line
     assert found.first.file.endswith("test_users_launches.py")
-    assert "its argument out compared with its reference" in found.sentence
+    assert "argument out compared with its reference" in found.sentence
     assert {row.kernel for row in found.deviations if row.cause == causes.SOMETHING_ELSE} == {"k1"}
     with pytest.raises(UsageError, match="k1 is your Triton kernel shift_kernel"):
         found.subgraph("k1")

@@ -18,11 +18,12 @@ EXP, SUM = (
 
 def test_a_kernel_that_is_wrong_names_the_lowering_after_which_it_is() -> None:
     one = replace(ROW, lowerings=(EXP,))
-    said = "It first appears when lowering.exp (pointwise) lowers aten.exp.default."
+    said = "The difference first appears when lowering.exp (pointwise) lowers aten.exp.default."
     assert describe_lowerings(one) == said
     assert Answer([one], []).say_first().endswith(describe_lowerings(one))
     assert describe_lowerings(replace(ROW, lowerings=(EXP, SUM))) == (
-        "It first appears when aten.exp.default, aten.sum.default are lowered to one kernel."
+        "The difference first appears when aten.exp.default, aten.sum.default are lowered to "
+        "one kernel."
     )
 
 
@@ -59,6 +60,6 @@ def test_roundings_of_what_was_cast_to_more_bits_are_of_the_fewer() -> None:
 def test_eager_in_float64_is_not_judged_by_float64() -> None:
     row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.0, dtype="float64")
     assert Answer([], [row]).sentences[0] == (
-        "It differs from eager by 0.4 eps. Eager computes in float64 itself, so neither of the two "
-        "is known to be more accurate."
+        "The program differs from eager by 0.4 eps. Eager itself computes in float64, so it is "
+        "unknown which one is more accurate."
     )

@@ -57,7 +57,7 @@ def test_where_names_what_the_sentence_names() -> None:
         (0.9, 1.0, 0.5, "Not more than eager: error 0.9 eps, eager's 1 eps"),
         (0.9, 0.1, None, "Yes: error 0.9 eps, eager's 0.1 eps."),
         (1.1, 1.0, 0.5, "Not more than eager: error 1.1 eps, eager's 1 eps"),
-        (None, None, None, "Unknown: float64 gives no outputs, or 0."),
+        (None, None, None, "Unknown: float64 gives no outputs, or only zeros."),
     ],
 )
 def test_whether_it_matters_is_told_by_the_outputs_beside_the_noise(

@@ -166,7 +166,7 @@ def test_a_wrong_kernel_is_named() -> None:
         "aten.sub.Tensor",
     ]
     assert all(" by lowering." in text and "(pointwise)" in text for text in row.lowerings)
-    assert "It first appears when aten.mul.Tensor, aten.add.Tensor, " in found.sentence
+    assert "The difference first appears when aten.mul.Tensor, aten.add.Tensor, " in found.sentence
 
 
 def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
@@ -462,7 +462,7 @@ def test_random_numbers_that_a_checkpoint_draws_are_not_compared() -> None:
 
 def test_a_value_that_is_changed_in_place_is_named() -> None:
     found = cases.look(lambda x: x.exp().mul_(2).sin(), cases.draw(4, 6))
-    assert found.not_compared == ("mul_: exp has been modified in place since",)
+    assert found.not_compared == ("mul_: exp was later modified in place",)
 
 
 def write_beside(a, b):

@@ -43,7 +43,9 @@ def test_two_modes_part_where_one_rounds_and_the_other_does_not(plain) -> None:
     found = wb.numerics(plain, (X, W), against=compiled(layers, X, W, options=EMULATE))
     row = found.first
     assert row.line == layers.__code__.co_firstlineno + 1
-    assert row.reason.startswith("the first elides casts that the other makes, with 3 values never")
+    assert row.reason.startswith(
+        "the first elides casts that the other one performs: 3 values never"
+    )
     by_node = {value.node: value for value in found.values}
     for node in ("y", "matmul"):
         assert by_node[node].differ
@@ -89,7 +91,7 @@ def test_a_program_of_another_process_leaves_a_file(plain, tmp_path) -> None:
     data["place"] = "torch 2.99, 4 threads"
     torch.save(data, path)
     again = wb.numerics(plain, (X, W), against=path)
-    assert "and with torch 2.99, 4 threads." in again.sentence
+    assert "the second with torch 2.99, 4 threads." in again.sentence
     code = "import torch, sys; print(len(torch.load(sys.argv[1], weights_only=True)['values']))"
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert int(ran.stdout) == len(data["values"])

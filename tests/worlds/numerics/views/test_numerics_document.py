@@ -14,7 +14,7 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
     ]
     assert len(axes.patches) == 3
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["eager's error in the same value", "noise floor of the same value"]
+    assert labels == ["eager's error for the same value", "noise floor for the same value"]
     assert axes.get_xscale() == "log"
     words = [text.get_text() for text in axes.texts]
     assert words[0] == "no difference"

@@ -30,7 +30,7 @@ def test_what_was_timed_says_how_far_the_model_was_off() -> None:
     assert missed == (
         f"Measured on h100, M=1, N=7168, K=2048: {TUNED.cases[0].ranked[1].name} is the fastest of "
         "2 timed configurations, at 8.00 µs (position 2 in the model, modelled 12.0 µs). The "
-        "model's top pick takes 1.50 × that. The other configurations were not timed."
+        "model's top pick takes 1.50 × that time. The other configurations were not timed."
     )
     assert missed in made.remark
 
@@ -39,7 +39,7 @@ def test_only_the_first_few_and_only_the_size_of_the_tensors() -> None:
     sized = replace(CALL, arguments={**CALL.arguments, "M": 64})
     made = measure_best(sized, TUNED, 1, time_by_stages)
     assert [each.measured_us for each in made.cases[1].candidates] == [8.0, None]
-    assert made.missed[0].endswith("was not measured: the tensors have another size.")
+    assert made.missed[0].endswith("was not measured: the tensors have a different size.")
 
 
 def test_true_stands_for_the_best_five() -> None:

@@ -216,7 +216,7 @@ def test_a_log_that_was_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(warm, "ask", ask)
     row = find(wb.kernel(take, LONG, OUT, grid=(4,), STEP=1, SHIFT=0, BLOCK=512), "x")
-    assert (row.used, row.reason) == (1, "the access log was full, at 0 MB")
+    assert (row.used, row.reason) == (1, "the access log reached its limit of 0 MB")
 
 
 def test_amd_memory_is_read_in_64_bytes() -> None:

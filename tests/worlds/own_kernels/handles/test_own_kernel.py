@@ -73,7 +73,7 @@ def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_fits(
 ) -> None:
     assert tuned.report.resources[0].choice == "BM=128, BN=256, BK=32, GROUP=8"
     (note,) = tuned.report.request.notes
-    assert note.startswith("The first of its autotuner's 4 configurations that fits")
+    assert note.startswith("The first of the autotuner's 4 configurations that fits")
     assert "Nothing was timed" in note
 
 
@@ -90,7 +90,7 @@ def test_given_configurations_are_ranked_and_what_does_not_compile_is_last() -> 
     ranked = made.rank_configs([{"num_warps": 1}, triton.Config({"BLOCK": 128}), {"BLOCK": 100}])
     assert [row.rejection for row in ranked.rows][-1] == "does not compile"
     assert "power of 2" in (ranked.rows[-1].note or "")
-    assert "assumes that every tensor moves once" in (ranked.rows[0].note or "")
+    assert "assumes that every tensor is moved once" in (ranked.rows[0].note or "")
     with pytest.raises(wb.UsageError, match="softmax has no autotuner"):
         made.rank_configs()
     with pytest.raises(wb.UsageError, match="softmax has no parameter BLOK"):

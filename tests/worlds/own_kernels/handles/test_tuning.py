@@ -279,7 +279,7 @@ def test_what_the_autotuner_prunes_is_left_out() -> None:
         add_pruned, X, X, torch.empty(N), N, grid=lambda meta: (N // meta["BLOCK"],)
     ).tune()
     assert [each.choice for each in made.cases[0].candidates] == ["BLOCK=256", "BLOCK=512"]
-    assert made.remarks == ("Its autotuner's early_config_prune removes 1 of 3 configurations.",)
+    assert made.remarks == ("The autotuner's early_config_prune removes 1 of 3 configurations.",)
 
 
 def test_an_executor_compiles_the_same() -> None:

@@ -252,7 +252,7 @@ def test_slow_links_are_named() -> None:
 def test_slow_links_are_held_against_nccls_model_where_it_knows_them() -> None:
     change = found_in(all_reduce(1_000.0, 60.0, model_us=100.0))["slow links"]
     assert change.most_us == 900.0
-    assert "NCCL's model expects 100 µs" in change.why
+    assert "NCCL's cost model expects 100 µs" in change.why
     assert "slow links" not in found_in(all_reduce(200.0, 300.0, model_us=100.0))
 
 

@@ -174,9 +174,9 @@ def test_many_names_streams_and_functions_are_read(tmp_path: Path) -> None:
         (b"\x80\x04\x95", "is a pickle, such as a torch.cuda.memory snapshot, not a"),
         (b"\x89PNG\r\n", "is an image, not a"),
         (b"no\x80trace", "is not a trace"),
-        (b"\x1f\x8b" + b"junk" * 20, "has no event: its compressed data is damaged after 0 bytes"),
-        (b'{"traceEvents": [{"ph"', "has no complete event: its list of events is cut off"),
-        (b'{"traceEvents": [' + b"[" * 10_000, "has no complete event: its list of events"),
+        (b"\x1f\x8b" + b"junk" * 20, "has no events: its compressed data is damaged after 0 bytes"),
+        (b'{"traceEvents": [{"ph"', "has no complete events: its list of events is cut off"),
+        (b'{"traceEvents": [' + b"[" * 10_000, "has no complete events: its list of events"),
         (b'{"schema": 3}', "is an aot-workbench file"),
         (b'{"event_type": "compilation"}', "is a tritonparse log"),
         (b'{"traceEvents": []}', "without events"),
@@ -278,7 +278,7 @@ def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
     [
         (
             gzip.compress(STEP.encode(), mtime=0)[:120],
-            "has no event: its compressed data ends after",
+            "has no events: its compressed data ends after",
         ),
         (b"SQLite format 3\x00" + bytes(500), "a SQLite database, such as an Nsight"),
         (b"\x28\xb5\x2f\xfd" + bytes(500), "zstd-compressed"),

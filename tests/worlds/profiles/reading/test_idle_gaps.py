@@ -157,7 +157,7 @@ def test_a_stream_that_waits_for_what_is_not_in_the_profile(tmp_path: Path) -> N
     trace.launch("second", 20.0, 400_000.0, 10.0, stream=9)
     p = wb.read_profile(trace.write(tmp_path / "trace.json"))
     (gap,) = p.tables["gaps"]
-    assert (gap.cause, "stream waited for another stream" in gap.why) == ("another stream", True)
+    assert (gap.cause, "stream waited for a stream" in gap.why) == ("another stream", True)
     assert "idle for 400 ms for an unknown reason" in p.sentence
 
 

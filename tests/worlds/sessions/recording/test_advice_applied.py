@@ -531,7 +531,7 @@ def masked(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
 
 def test_a_first_call_without_operators_is_said_to_be_why_nothing_is_compiled() -> None:
     (said,) = called(masked, [(ones(3), None), (ones(3), ones(3))]).advice
-    assert "the first call of masked ran no tensor operator, and torch has skipped it" in said
+    assert "the first call of masked ran no tensor operators, so torch has skipped it" in said
 
 
 def test_a_model_that_is_cast_is_expected_to_be_compiled_once_more() -> None:
@@ -562,7 +562,7 @@ def test_a_function_that_is_defined_once_is_compiled_once() -> None:
         return function(x)
 
     found = of(called(applied, [(ones(3), lambda x: x * 2), (ones(3), lambda x: x * 2)]))
-    assert found.cure.startswith("keep one object for all calls")
+    assert found.cure.startswith("use one object for all calls")
     torch._dynamo.reset()
     assert again(called(applied, [(ones(3), doubled), (ones(3), doubled)])) == 0
 
@@ -673,7 +673,7 @@ def test_a_break_that_parts_operators_says_so_and_is_cured() -> None:
         return y + 1
 
     found = of(called(printing, [(ones(3),)]), "break")
-    assert "2 operators before it cannot fuse with 1 after it" in found.detail
+    assert "2 operators before the break cannot fuse with 1 after it" in found.detail
     assert "write the message under `if not torch.compiler.is_compiling():`" in found.cure
     torch._dynamo.reset()
     assert len(called(quiet, [(ones(3),)]).frame("breaks")) == 0
@@ -686,7 +686,7 @@ def test_a_break_with_nothing_after_it_is_harmless() -> None:
         return y
 
     found = of(called(printing, [(ones(3),)]), "break")
-    assert "Harmless: no operator comes after it" in found.detail
+    assert "Harmless: there are no operators after it" in found.detail
     assert found.is_expected
 
 

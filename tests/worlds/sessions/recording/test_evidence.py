@@ -95,7 +95,7 @@ def test_of_two_lines_of_other_files_none_is_blamed(modules: Any, tmp_path: Path
     with wb.session() as session:
         train.train_rate(net)
     text = said(session).sentence
-    assert "unknown which of 2 lines changes it (wb_train.py:5, wb_train.py:14)" in text
+    assert "one of 2 lines changes it (wb_train.py:5, wb_train.py:14), unknown which" in text
 
 
 def test_where_no_line_is_found_it_is_said(modules: Any) -> None:

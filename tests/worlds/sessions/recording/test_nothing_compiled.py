@@ -79,7 +79,7 @@ PROGRAMS = (
         r"compilation of scaled failed \(.*not today\), and the program continued without it",
     ),
     (_suppressed, r"compilation of scaled failed \(.*not today.*\), and it runs eagerly"),
-    (_never_called, r"no function that torch.compile returned was called"),
+    (_never_called, r"no function returned by torch.compile was called"),
     (_forced, r"torch.compiler.set_stance"),
     (_without_tensors, r"ran no tensor operator"),
     (_broken_at_once, r"printing breaks before its first operator \(test_nothing_compiled.py:\d+"),
@@ -185,7 +185,7 @@ def test_expectations_know_it_too() -> None:
 
 
 def test_a_generator_that_was_compiled_and_called_is_named() -> None:
-    """As said before: "no function that torch.compile returned was called"."""
+    """As said before: "no function returned by torch.compile was called"."""
 
     def halves(x: torch.Tensor) -> Iterator[torch.Tensor]:
         yield x[:1] * 2
@@ -196,5 +196,5 @@ def test_a_generator_that_was_compiled_and_called_is_named() -> None:
     first, eager = session.advice
     assert "halves" in first
     assert "runs eagerly, because torch compiles no generator function: return its values" in first
-    assert "no function that torch.compile returned" not in first
+    assert "no function returned by torch.compile" not in first
     assert "Return its values as a list" in eager

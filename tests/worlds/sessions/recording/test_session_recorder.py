@@ -427,7 +427,7 @@ def test_steps_that_never_come_are_said() -> None:
             pass
         with pytest.raises(wb.UsageError, match="items is 5: expected several values"):
             next(session.steps(5))  # type: ignore[arg-type]
-    assert notes(session) == ["Not recorded: steps (the loop over s.steps(…) had no item)."]
+    assert notes(session) == ["Not recorded: steps (the loop over s.steps(…) was empty)."]
     with wb.session(steps="optimizer") as session:
         torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
     assert notes(session)[0].startswith("Not recorded: steps (no torch.optim optimizer")
@@ -435,7 +435,7 @@ def test_steps_that_never_come_are_said() -> None:
         torch.compile(scaled, backend="eager")(torch.ones(4), Factor())
     told, counted = notes(session)
     assert told.startswith("Steps are not marked: call s.step()")
-    assert counted.endswith("not for those of other backends.")
+    assert counted.endswith("not by other backends.")
     with wb.session() as session:
         for _ in session.steps([1]):
             pass

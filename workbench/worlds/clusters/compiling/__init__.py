@@ -2,7 +2,7 @@
 
 DOORS = {
     "compiled_meshes": "Compiles the first rank of meshes of several sizes.",
-    "compiled_ranks": "Compiles several ranks, each separately, and compares them.",
-    "virtual_cluster": "Runs as one rank of a cluster that does not exist.",
+    "compiled_ranks": "Compiles several ranks separately and compares them.",
+    "virtual_cluster": "Runs this process as one rank of a virtual cluster.",
 }
 """What other rooms import of this one."""

@@ -234,7 +234,7 @@ def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
     try:
         compiled = replace(compiled, doubled=tuple(part.result() for part in begun.doubled))
     except WorkbenchError as error:
-        why = f"twice the batch did not compile: {shorten(error)}"
+        why = f"doubling the batch failed to compile: {shorten(error)}"
         compiled = replace(compiled, why_not_doubled=why)
     table.keep(begun, compiled, len(depths) + len(compiled.doubled))
 
@@ -326,8 +326,8 @@ def _fail(request: ScalingRequest, mesh: Mapping[str, int], error: Exception) ->
 
 _FAR_APART = 0.1  # of the memory of all layers
 _NO_LINE = (
-    "no memory figure, since the two depths have different temporaries (give a third, such as "
-    "layers=(2, 3, 4), to test whether memory is linear)"
+    "no memory figure: the two depths have different temporaries (add a third, such as layers=(2, "
+    "3, 4), to test whether memory is linear)"
 )
 
 
@@ -382,15 +382,15 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
             row = replace(row, peak_bytes=fit.peak)
             reserved = _count_reserved(found)
             if reserved is not None and reserved < fit.peak:
-                why.append("no reserved memory, since its extrapolated value is below the peak")
+                why.append("no reserved memory: the extrapolated value is below the peak")
             else:
                 row = replace(row, reserved_bytes=reserved)
             if found.doubled:
                 row = replace(row, largest_batch=fit.largest_batch())
         if found.why_not_doubled:
-            why.append(f"no largest batch, since {found.why_not_doubled}")
+            why.append(f"no largest batch: {found.why_not_doubled}")
     except UsageError as error:
-        why.append(f"no memory figure, since {shorten(error)}")
+        why.append(f"no memory figure: {shorten(error)}")
     return replace(row, parameter_bytes=_count_parameters(found), why="; ".join([*why, *unknown]))
 
 

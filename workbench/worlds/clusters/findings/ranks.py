@@ -206,7 +206,7 @@ def _tell(ranks: Ranks) -> Iterator[str]:
     compared = {row.group for row in ranks.order if not row.note}
     if compared and not ranks.hangs:
         where = "" if compared == {ALL_RANKS} else f" in {join_words(sorted(compared))}"
-        yield f"Their collectives{where} are the same, in the same order."
+        yield f"The collectives{where} of these ranks are the same, in the same order."
     if alone := list(list_uncompared(ranks.programs, ranks.order)):
         yield (
             f"{_name_ranks(alone)}: collectives not compared, because no other compiled rank "

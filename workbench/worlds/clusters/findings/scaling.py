@@ -140,13 +140,13 @@ def time_step(report: Report) -> StepTime | str:
         return "hooks around the program start collectives with unknown overlap"
     forecast = find_forecast(report)
     if forecast is None:
-        return "its kernel times are unknown"
+        return "kernel times unknown"
     if not rows:
         return StepTime(forecast.kernels_us, 0.0, forecast.kernels_us, forecast.error, 0.0, 0.0)
     streams = find_streams(report)
     if streams is None:
         why = next((row.why for row in rows if row.why), None)
-        return why or "the kernels that start its collectives were not found"
+        return why or "the kernels that start the collectives were not found"
     nodes = max(row.group_nodes or 1 for row in rows)
     errors = [row.error for row in forecast.rows if row.error is not None]
     unknown = _explain_unknown(nodes, len(forecast.rows) - len(errors))
@@ -169,12 +169,12 @@ def _explain_unknown(nodes: int, kernels: int) -> str:
     """Why the error of a step is not known; empty where it is."""
     if nodes > MOST_CHECKED_NODES:
         return (
-            f"the error of its step is unknown: collectives over {nodes} nodes were not compared "
+            f"step error unknown: collectives over {nodes} nodes were not compared "
             "with measurements"
         )
     if kernels:
         many = plural(kernels, "kernel")
-        return f"the error of its step is unknown: the error of {many} was not measured"
+        return f"step error unknown: the error of {many} was not measured"
     return ""
 
 
@@ -284,6 +284,6 @@ def _tell_published() -> str:
     took, held = PUBLISHED
     return (
         f"Four published Llama 3.1 runs on H100s took {took[0]} to {took[1]} times the modelled "
-        f"time, and a held-out run {HELD_BACK} times. Three of the four reserved {held[0]} to "
+        f"time, and a held-out run {HELD_BACK} times. Three of the four runs reserved {held[0]} to "
         f"{held[1]} times the modelled memory."
     )

@@ -137,9 +137,9 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     size = number_text(sum(each.bytes or 0 for each in backward), "bytes")
     note = (
         f"DistributedDataParallel's hooks all-reduce {size} of gradients in "
-        f"{plural(len(backward), 'bucket')}, as in any step after the first ones. The table "
-        "collectives lists them with origin 'hook'; they are not in any graph. With DTensors "
-        "replicated by a parametrization, Inductor could order and bucket them."
+        f"{plural(len(backward), 'bucket')}, as in every step after warm-up. The table collectives "
+        "lists them with origin 'hook'; they are not in any graph. If a parametrization "
+        "replicated the parameters as DTensors, Inductor could order and bucket them."
     )
     if len(learned) < len(all_learned):
         names = [name for name, each in all_learned.items() if id(each) in sparse]
@@ -175,10 +175,10 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
     name = type(sharded.module).__name__
     if sharded.is_alone:
         note = (
-            f"{name} was sharded by fully_shard. Its own code was compiled with unsharded "
+            f"{name} was sharded by fully_shard. The module's own code was compiled with unsharded "
             "parameters and without its hooks. The table collectives lists the collectives that "
-            "the hooks start in a larger model, with origin 'hook'. With parametrized DTensors, "
-            "Inductor could bucket and overlap this communication."
+            "the hooks start in a larger model, with origin 'hook'. With a parametrization into "
+            "DTensors, Inductor could bucket and overlap this communication."
         )
         (block,) = sharded.blocks
         return _tell(request, sharded.module, note, block.forward, block.backward)

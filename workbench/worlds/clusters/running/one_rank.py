@@ -51,7 +51,7 @@ AFTER_AUTOGRAD = "aot_eager_decomp_partition"
 """Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
 
 _BUILT_OTHERWISE = (
-    "a second call of build returns different values or the same model, so float64 cannot show "
+    "calling build again returns different values or the same model, so float64 cannot show "
     "whether the difference is rounding"
 )
 _LEFT_OUT = (

@@ -151,7 +151,7 @@ def _notes(question: RankQuestion) -> tuple[str, ...]:
 def _note_graphs(question: RankQuestion) -> str:
     if question.options.backend == AFTER_AUTOGRAD:
         return (
-            "Each rank ran the graphs after AOTAutograd that were captured on it, and collectives "
+            "Each rank ran its own captured graphs (after AOTAutograd), and collectives "
             "exchanged data. Inductor's passes and generated kernels did not run."
         )
     return (
@@ -248,7 +248,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             return f"{of_rank} lacks {missing[0]}{more}."
-        return f"{of_rank} starts different collectives from the program."
+        return f"{of_rank} starts other collectives than the program does."
     return next((run.cause for run in runs if run.cause), "")
 
 

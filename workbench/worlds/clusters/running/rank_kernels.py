@@ -99,7 +99,7 @@ class KernelQuestion:
         counted = (
             f"All {launches} ran."
             if requested == ran
-            else f"{ran} of {launches} ran; the others would repeat one of these on the same bytes."
+            else f"{ran} of {launches} ran; the rest would repeat one of these on the same bytes."
         )
         return (
             "Each rank compiled and ran its generated program: Triton kernels in the interpreter, "

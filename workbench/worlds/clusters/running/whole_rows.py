@@ -164,7 +164,7 @@ class WholeRows:
             return ""
         shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
         return (
-            f"The ranks and {self._whole.name} start with different values of {shown}. Call the "
+            f"The ranks and {self._whole.name} start from different values of {shown}. Call the "
             "same torch.manual_seed in build and before creating the reference."
         )
 
@@ -365,7 +365,7 @@ def explain_values(
             if size > 1 and _all_fit(rank, judge, everyone[own], parts):
                 return (
                     f"{shown} {'are' if len(names) > 1 else 'is'} {words} the right value, and "
-                    f"{dim} has {size} ranks: a sum was taken instead of a mean, or the reverse."
+                    f"{dim} has {size} ranks, so a sum replaced a mean, or the reverse."
                     f"{_say_loss(loss, names)}"
                 )
     return ""

@@ -107,15 +107,15 @@ def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
 
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "data dependency": (
-        "the kernel before it computes its input",
-        "the kernel after it needs its output",
+        "the preceding kernel computes the collective's input",
+        "the next kernel needs the collective's output",
     ),
     "collective ordering": ("torch keeps the order of collectives",) * 2,
     "candidate contains_async_collective": ("torch keeps the order of collectives",) * 2,
     "peak memory": ("peak memory would rise",) * 2,
-    "unexposed by runtime estimations": ("torch estimates it as overlapped",) * 2,
-    "candidate is wait": ("torch estimates more exposed time",) * 2,
-    "candidate has compute": ("torch estimates more exposed time",) * 2,
+    "unexposed by runtime estimations": ("torch estimates that it is already overlapped",) * 2,
+    "candidate is wait": ("torch estimates that exposed time would rise",) * 2,
+    "candidate has compute": ("torch estimates that exposed time would rise",) * 2,
 }
 """How torch's words for what stopped a move begin, for one that went ahead and a wait put off."""
 
@@ -169,7 +169,9 @@ def _tell_fused(report: Report) -> str:
         return ""
     contain = "contains a fused collective" if count == 1 else "contain fused collectives"
     has = "has" if count == 1 else "have"
-    return f"{plural(count, 'async TP kernel')} {contain}, which {has} no row or time here."
+    return (
+        f"{plural(count, 'async TP kernel')} {contain}, which {has} no row or time in this table."
+    )
 
 
 def _read_move(text: str) -> tuple[str, int, str]:

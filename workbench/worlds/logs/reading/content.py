@@ -111,7 +111,7 @@ def read_content(file: BufferedIOBase, bounds: Bounds | None = None) -> LogConte
     for record in reader.records():
         content.counts[record.name] += 1
         if (total := total + sorter.size(record)) > bounds.kept:
-            reader.damage.given_up = f"the part already read takes {bounds.kept >> 20} MiB"
+            reader.damage.given_up = f"the part read so far takes {bounds.kept >> 20} MiB"
             break
         try:
             sorter.take(record)

@@ -169,8 +169,8 @@ def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
     match = _FROM_DATA.search(last)
     if match is None:
         shown = f'"{place.text}": {last}' if at else last
-        ending = f"{head}{sizes.named(shown)}; the log does not have its error"
-        return ExportStop(f"the capture raised after {ending}", place, None)
+        ending = f"{head}{sizes.named(shown)}; the log does not have the error"
+        return ExportStop(f"the capture raised an error after {ending}", place, None)
     if at:
         places.note_frame(*place)
     parts = _in_sizes(parse_data_break(match[1], _UNBACKED.fullmatch(match[1]) is not None), sizes)

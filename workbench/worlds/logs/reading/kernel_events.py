@@ -138,7 +138,7 @@ class KernelLog:
                 is_end = line.endswith(b"\n")
                 if len(line) == LONGEST_LINE and not is_end:
                     if not self.compilations and not self.unknown:
-                        self.given_up = f"its first {LONGEST_LINE >> 20} MiB are not an event"
+                        self.given_up = f"its first {LONGEST_LINE >> 20} MiB contain no event"
                         return
                     self.oversized += not is_inside
                     is_inside = True

@@ -98,7 +98,7 @@ def split_segments(
         barren, whole = barren + len(block), whole + len(block)
         empty = bounds.barren if is_log else min(bounds.before, bounds.barren)
         if barren > (most := bounds.inside if is_inside else empty):
-            damage.given_up = f"{most >> 20} consecutive MiB have no record"
+            damage.given_up = f"{most >> 20} consecutive MiB contain no record"
             return
         if whole > bounds.whole:
             damage.given_up = f"it exceeds {bounds.whole >> 20} MiB unpacked"

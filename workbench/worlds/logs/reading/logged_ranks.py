@@ -25,8 +25,8 @@ DEFAULT_GROUP = "0"
 torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
 """
 _NO_END = (
-    "Torch does not mark the end of a log: later compiles of a process are unknown if its log "
-    "was cut off."
+    "Torch does not mark the end of a log: if a log was cut off, the later compiles of that "
+    "process are unknown."
 )
 _MOST_TOLD = 4
 _LONGER = 2.0  # times as long as the other ranks, and by a second: the others wait in a collective
@@ -54,19 +54,19 @@ class RankCompile:
     shortest_s: float = number(
         "Shortest",
         "s",
-        "Shortest time of the ranks that compiled it",
+        "Compile time of the fastest rank",
         source="measured",
         meaning="Compile time of the fastest rank, in seconds.",
     )
     longest_s: float = number(
         "Longest",
         "s",
-        "Longest time of the ranks that compiled it",
+        "Compile time of the slowest rank",
         source="measured",
         meaning="Compile time of the slowest rank, in seconds.",
     )
     collectives: int | None = number(
-        "Collectives", meaning="Collectives in its generated code; None if no log has the code."
+        "Collectives", meaning="Collectives in the generated code; None if no log has the code."
     )
     unknown: tuple[int, ...] = ()  # whose logs do not have it, and are not whole
 
@@ -387,7 +387,7 @@ def _tell(logs: LoggedRanks) -> Iterator[str]:
         whole = [row for row in compared if row.compile_id not in logs.partly]
         if whole:
             same = plural(len(whole), "program")
-            yield f"{who} compiled the same {same}, as far as their logs go."
+            yield f"{who} compiled the same {same}, as far as their logs show."
         if left := len(compared) - len(whole):
             yield (
                 f"{who} agree in the logged part of {plural(left, 'program')}; the rest is unknown."

@@ -24,8 +24,8 @@ from workbench.worlds.logs.reading.dynamo_texts import name_begun
 from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
 _MISSING = (
-    ("steps", "a log has none: everything counts as step 0"),
-    ("calls of compiled graphs", "a log has none"),
+    ("steps", "a log has no steps: everything counts as step 0"),
+    ("calls of compiled graphs", "a log has no calls"),
     ("reports of single compiles", "the report of the log covers all compiles"),
 )
 _GIVEN_UP = {"skipped": "always", "limit": "new variants"}

@@ -357,7 +357,7 @@ class Place:
         source = self.graph.nodes.get(getattr(node.args[0], "name", "")) if node.args else None
         if source is None or not isinstance(source.target, UsersLaunch):
             return ""
-        return f"its argument {node.args[1]} compared with its reference"
+        return f"argument {node.args[1]} compared with its reference"
 
     def compute(self, precision: Precision) -> Any:
         """The value by eager's nodes in one precision; raises `CannotCompute`."""

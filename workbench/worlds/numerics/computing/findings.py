@@ -401,7 +401,7 @@ def _run_aten(graph: StageGraph, inputs: Mapping[str, Any], ends: Ends) -> Seque
     outputs = results[max(0, len(results) - len(ends.eager)) :]
     pairs = zip(ends.eager, outputs, strict=False)
     if len(outputs) < len(ends.eager) or not all(_is_alike(a, b) for a, b in pairs):
-        return "its outputs do not match the call's one to one"
+        return "the stage's outputs do not match the call's one to one"
     return outputs
 
 
@@ -470,7 +470,7 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
             ) from error
     walks: list[StageWalk | KernelWalk] = [walked]
     if stages.backward is not None:
-        with step(progress, "decompositions and passes of the backward pass"):
+        with step(progress, "decompositions and graph passes of the backward pass"):
             walks.append(_walk_backward(program, tell))
     returned = []
     for part in filter(None, (program, program.backward)):
@@ -527,7 +527,9 @@ def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> St
     try:
         return walk_gradients(program.stages, program.joint_inputs(), tell)
     except CannotCompute as error:
-        return StageWalk(not_compared=[f"decompositions and passes of the backward pass: {error}"])
+        return StageWalk(
+            not_compared=[f"decompositions and graph passes of the backward pass: {error}"]
+        )
 
 
 def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:

@@ -115,7 +115,9 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
         if not sources or origin not in captured.nodes:
             lost.append(f"the gradient of {origin}: its inputs are unknown")
         elif mask is None:
-            lost.append(f"the gradient of {origin}: it draws random numbers that are not a mask")
+            lost.append(
+                f"the gradient of {origin}: it draws random numbers for something other than a mask"
+            )
         elif len(inputs) < len(reads):
             lost.append(f"the gradient of {origin}: one of its inputs is unknown")
         else:

@@ -272,7 +272,7 @@ def write_repro(
     part.values = {node: value for node, _, value in written}
     texts = {
         "device": 'DEVICE = "cpu"',
-        "how": "It needs torch and a C++ compiler.",
+        "how": "This script needs torch and a C++ compiler.",
         "build": _BUILD_CPP.substitute(kernel=part.definition, name=kernel.name),
     }
     if kernel.language == "triton":

@@ -157,7 +157,7 @@ class GpuProgram(HostProgram):
         if self.unchecked:
             names = ", ".join(dict.fromkeys(kernel.name for kernel in self.unchecked))
             calls = plural(len(self.unchecked), "library call")
-            parts.append(f", and torch computed {calls} here ({names})")
+            parts.append(f", and torch computed {calls} on this machine ({names})")
             parts.append(
                 ", with inputs rounded to TF32 as in the report"
                 if self.products.rounds_library

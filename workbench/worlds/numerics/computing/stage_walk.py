@@ -116,7 +116,7 @@ def run_checks(
                 late = sorted(n for n in check.needs if _versions(held[n]) != versions[n])
                 if late:
                     result.not_compared.append(
-                        f"{node.name}: {late[0]} has been modified in place since"
+                        f"{node.name}: {late[0]} was later modified in place"
                     )
                     continue
                 try:

@@ -186,7 +186,7 @@ def classify(found: Measured) -> Cause:
         return Cause(SOMETHING_ELSE, "nonzero where eager and float64 give 0")
     if found.both_lost:
         lost = plural(found.both_lost, "element")
-        detail = f"NaN, infinite or finite in {lost}, unlike float64, in the program and in eager"
+        detail = f"NaN or infinity mismatch in {lost}: the program and eager against float64"
         return Cause(UNKNOWN, detail)
     cause = guess_rounding(found.operators, found.low, is_library=found.is_library)
     if found.eager_lost:
@@ -198,9 +198,9 @@ def classify(found: Measured) -> Cause:
 def _name_lost(measured: Measured) -> Cause:
     """The cause where the program has NaN, infinity or a number, and eager what float64 has."""
     lost = plural(measured.own_lost, "element")
-    detail = f"NaN, infinite or finite in {lost}, unlike eager and float64"
+    detail = f"NaN or infinity mismatch in {lost}: the program against eager and float64"
     if measured.noise == inf:  # at the edge of what the type holds rounding may decide it
-        return Cause(UNKNOWN, f"{detail}; input noise changes it, too")
+        return Cause(UNKNOWN, f"{detail}; input noise has the same effect")
     return Cause(SOMETHING_ELSE, detail)
 
 
@@ -238,7 +238,7 @@ def guess_rounding(
         return Cause(REDUCTION, f"{reducing} in {whose}{more}", option)
     if function := name_first(names, _FUNCTIONS):
         return Cause(FUNCTION, f"{function} from the vector library{more}", option)
-    return Cause(ROUNDING, f"another order of operations, or fused multiply-adds{more}", option)
+    return Cause(ROUNDING, f"a different order of operations, or fused multiply-adds{more}", option)
 
 
 def describe_elided(low: tuple[str, ...]) -> str:

@@ -68,8 +68,9 @@ class Answer:
         why = self._say_reason() if self.first is None else ""
         if worst.dtype in ("float64", "complex128") and not eager:
             return (
-                f"It differs from eager by {format_off(own)}{why}. Eager computes in float64 "
-                "itself, so neither of the two is known to be more accurate."
+                f"The program differs from eager by {format_off(own)}{why}. Eager itself computes "
+                "in "
+                "float64, so it is unknown which one is more accurate."
             )
         which = "Nearer to float64 than eager"
         if own <= eager * ALIKE and eager <= own * ALIKE:
@@ -87,7 +88,8 @@ class Answer:
         row = rows[0]
         which = f"{plural(len(rows), 'output')} are" if len(rows) > 1 else f"the {row.output} is"
         return (
-            f"In float64, {which} 0 up to rounding, so an error in eps has no scale. Largest "
+            f"In float64, {which} 0 up to rounding, so an error in eps would be meaningless. "
+            "Largest "
             f"values: eager {number_text(row.eager_from_zero, 'difference')}, the program "
             f"{number_text(row.own_from_zero, 'difference')}."
         )
@@ -113,7 +115,7 @@ class Answer:
         if row.cause == RANDOM:
             return (
                 f"Random numbers are drawn differently at {place}, so values that depend on them "
-                f"cannot be compared. {row.option} draws as eager does."
+                f"cannot be compared. With {row.option}, they are drawn as in eager."
             )
         who = f"{row.kernel} ({row.part})" if row.kernel else f"The {row.part}"
         if row.stage == "decompositions":
@@ -153,11 +155,11 @@ def describe_lowerings(row: Deviation) -> str:
         return ""
     lowerings = [text.partition(" by ") for text in row.lowerings]
     if len(lowerings) == 1:
-        return f"It first appears when {lowerings[0][2]} lowers {lowerings[0][0]}."
+        return f"The difference first appears when {lowerings[0][2]} lowers {lowerings[0][0]}."
     names = ", ".join(operator for operator, _, _ in lowerings[:_MOST_NAMED])
     if len(lowerings) > _MOST_NAMED:
         names += f" and {len(lowerings) - _MOST_NAMED} more operators"
-    return f"It first appears when {names} are lowered to one kernel."
+    return f"The difference first appears when {names} are lowered to one kernel."
 
 
 def is_no_rounding(row: Deviation) -> bool:

@@ -152,9 +152,7 @@ def describe_effect(cure: NumericsCure) -> str:
     parts = [left]
     if cure.differ is not None and cure.differ_after is not None:
         before, after = (number_text(x, "percent") for x in (cure.differ, cure.differ_after))
-        parts.append(
-            f"In the outputs, {after} of the elements differ from eager instead of {before}"
-        )
+        parts.append(f"Output elements that differ from eager: {after} instead of {before}")
     if cure.own_off is not None and cure.own_off_after is not None:
         before, after = format_off(cure.own_off), format_off(cure.own_off_after)
         parts.append(f"The error against float64 is {after} instead of {before}")
@@ -204,7 +202,7 @@ def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> 
     )
     names = ", ".join(row.kernel for row in modelled)
     return (
-        "torch.set_float32_matmul_precision('highest') multiplies in full float32. That changes "
-        f"the roofline time of {names} on {gpu.title} from {number_text(before / 1e6, 'seconds')} "
+        "torch.set_float32_matmul_precision('highest') multiplies in full float32. It changes the "
+        f"roofline time of {names} on {gpu.title} from {number_text(before / 1e6, 'seconds')} "
         f"to {number_text(after / 1e6, 'seconds')} (modelled)."
     )

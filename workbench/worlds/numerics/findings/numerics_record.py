@@ -425,7 +425,7 @@ class FiveQuestions:
         worst = max(rows, key=lambda row: row.own_off or 0.0)
         own, eager, noise_off = worst.own_off, worst.eager_off, worst.noise
         if own is None or eager is None:
-            return "Unknown: float64 gives no outputs, or 0."
+            return "Unknown: float64 gives no outputs, or only zeros."
         if noise_off is not None and own <= noise_off:
             text = f"No: the error is {format_off(own)}, and one ULP of input noise causes"
             return f"{text} {format_off(noise_off)}.{_say_logits(self.found)}"
@@ -444,9 +444,11 @@ class FiveQuestions:
 
     def _say_cure(self, row: Deviation) -> str:
         advice = {
-            SOMETHING_ELSE: "No option: the generated code is wrong. Report its script as a bug.",
+            SOMETHING_ELSE: (
+                "No option: the generated code is wrong. Report the kernel's script as a bug."
+            ),
             FORMULA: f"No option: the {row.part} computes a different formula. Fix the formula.",
-            UNKNOWN: "Unknown: it was not compared.",
+            UNKNOWN: "Unknown: this part was not compared.",
         }.get(row.cause, "")
         cure = self.cure
         if cure is None:

@@ -332,12 +332,12 @@ def say_cause(
         numerics = look_at_numbers(compiled, args, kwargs)
     except (WorkbenchError, RuntimeError) as error:
         why = read_first_line(error).rstrip(".")
-        return f"{stage} The part that causes it was not found: {why}."
+        return f"{stage} The part that causes the difference was not found: {why}."
     if numerics.first is not None:
         return f"{stage} {numerics.first_sentence}"
     if {*wrong} <= {row.output for row in numerics.outputs if overflows_in_eager(row)}:
         return say_overflow(sorted(wrong))
-    return f"{stage} Given its own inputs, no part differs by more than rounding. {numerics}"
+    return f"{stage} On the same inputs as eager, no part differs by more than rounding. {numerics}"
 
 
 def compare_programs(
@@ -368,7 +368,7 @@ def compare_programs(
         kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
     )
     if one.place != two.place:
-        notes.append(f"They ran with {one.place} and with {two.place}.")
+        notes.append(f"The first ran with {one.place}, the second with {two.place}.")
     values = tuple(compare_calls(one, two))
     outputs = tuple(compare_outputs(one, two, values))
     remarks = tuple(dict.fromkeys(notes))
@@ -377,7 +377,7 @@ def compare_programs(
 
 
 _FROM_FILE = (
-    "It was loaded from a file, which has code but no graphs: compile the call with "
+    "This program was loaded from a file, and files have code but no graphs. Compile the call with "
     "`wb.aot_compile(fn, args)`."
 )
 
@@ -455,7 +455,8 @@ def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
 
 _AGAIN = "Its graphs were no longer available, so it was recompiled"
 FROM_FILE = (
-    "It was loaded from a file, which has code but no graphs to compare its kernels with. Compile "
+    "This program was loaded from a file, and files have no graphs to compare kernels with. "
+    "Compile "
     "the call with wb.aot_compile(fn, args), or pass the function: wb.numerics(loaded, args, "
     "reference=fn)."
 )
@@ -540,7 +541,7 @@ def _refuse_without_numbers(
             except StagesMissing:
                 static = ""
             may = (
-                f" Judging by the graphs alone, it may differ from eager in: {static}."
+                f" Judging by the graphs alone, the program may differ from eager in: {static}."
                 if static
                 else ""
             )

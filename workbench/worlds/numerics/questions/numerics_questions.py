@@ -29,8 +29,8 @@ from workbench.worlds.numerics.questions.live_numerics import watch_numbers
 from workbench.worlds.numerics.questions.minified import Minified as Minified
 
 _KERNELS = (
-    "its kernels: {} has code but no graphs, and compiling {} here gives different code, so only "
-    "outputs were compared"
+    "kernels: {} has no graphs, and compiling {} here gives different code, so only outputs were "
+    "compared"
 )
 _SAME = "The file has no graphs; compiling {} here gave the same code, which was checked."
 

@@ -31,7 +31,10 @@ _ENDLESS = 1e16
 def plot(found: Numerics) -> Figure:
     """See `Numerics.plot`."""
     stages = [stage for stage in found.stages if stage.stage != "eager"]
-    labels = {"eager": "eager's error in the same value", "noise": "noise floor of the same value"}
+    labels = {
+        "eager": "eager's error for the same value",
+        "noise": "noise floor for the same value",
+    }
     with sheet(2.4) as (figure, axes):
         for place, stage in enumerate(stages):
             rows = [row for row in found.deviations if row.stage == stage.stage]
@@ -92,7 +95,7 @@ _VALUES = (
     Column("Most units", "max_ulp", "count"),
     Column("Why", "why", "prose"),
 )
-_INHERITED = "Inherited: one of its inputs already differs."
+_INHERITED = "Inherited: an input of this value already differs."
 
 
 def build_apart(found: ProgramsApart) -> Document:

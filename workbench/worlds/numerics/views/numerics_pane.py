@@ -297,7 +297,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         title=lambda name, arguments: f"{name} with eager",
     ),
     "numerics-cure": ShownAction(
-        "This view has no live function to try this on. Run `wb.show` on the result of "
+        "This view has no live function to try the option on. Run `wb.show` on the result of "
         "`wb.aot_compile` instead.",
         TrialQuestion,
         find_cure,

@@ -88,13 +88,13 @@ def _list_notes(
         does = "does" if len(failed) == 1 else "do"
         behind = f", after {len(failed)} that {does} not" if failed else ""
         yield (
-            f"The first of its autotuner's {many} that fits on {gpu.name}{behind}: "
+            f"The first of the autotuner's {many} that fits on {gpu.name}{behind}: "
             f"{variant.choice}. Nothing was timed; k.rank_configs() ranks them by modelled time."
         )
     if variant.dropped:
         yield f"{', '.join(variant.dropped)}: not an option on {gpu.title}, ignored."
     if call.is_data_free:
-        yield "A tensor is on meta and has no values: compiled, but cannot run."
+        yield "Compiled, but cannot run: a tensor is on meta and has no values."
 
 
 def compare_call(

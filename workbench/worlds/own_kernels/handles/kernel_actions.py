@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
 
 _GLUON = (
-    "Gluon kernels are only compiled here, not run. triton-viz 3.0, the last release tried, "
+    "Gluon kernels are compiled here but cannot be run; triton-viz 3.0, the last release tried, "
     "cannot run them either."
 )
 _META = "A tensor is on meta and has no values, so nothing can run."
 _ELSEWHERE = {
-    "profile": "Its GPU is not in this machine: time the best configurations there with "
-    "`k.tune(measure=5)`.",
+    "profile": "This machine does not have the kernel's GPU. On one that does, "
+    "`k.tune(measure=5)` times the best configurations.",
     "autotune": "`k.rank_configs()` ranks its autotuner's configurations by modelled time, "
     "`k.tune()` those of a search space.",
     "save": "A single kernel is not an `.aot` file: `k.save(path)` writes its report.",

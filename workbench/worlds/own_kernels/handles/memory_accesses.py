@@ -44,7 +44,7 @@ from workbench.worlds.own_kernels.handles.kernel_report import KERNEL
 
 _ALIGNED = 16  # what Triton asks of sizes and addresses
 _LINE = 128  # bytes of a line of a cache
-_GLUON = "Gluon kernels are only compiled here, so their addresses are unknown"
+_GLUON = "Gluon kernels are compiled but not run here, so their addresses are unknown"
 _META = "its tensors are on meta and have no values, so nothing was run"
 
 
@@ -152,7 +152,7 @@ class _Look:
         line = found.log.places[found.stopped_place].line if known else 0
         stopped = found.explain_stop(line) if found.stopped else ""
         if not found.log.is_whole and not stopped:
-            stopped = f"the access log was full, at {found.log.nbytes / 1e6:.0f} MB"
+            stopped = f"the access log reached its limit of {found.log.nbytes / 1e6:.0f} MB"
         if found.log.accesses:
             return found.log, stopped
         return None, stopped or "the run accessed no memory"

@@ -480,7 +480,7 @@ def measure_best(
     for case in tuned.cases:
         others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]
         if others:
-            missed.append(f"{case.name} was not measured: the tensors have another size.")
+            missed.append(f"{case.name} was not measured: the tensors have a different size.")
             cases.append(case)
             continue
         made = _measure_case(call, case, count, time_call)
@@ -528,7 +528,8 @@ def describe_miss(case: TunedCase) -> str:
     if fastest.model_us:
         words += f", modelled {format_us(fastest.model_us)}"
     return (
-        f"{words}). The model's top pick takes {first / us:.2f} × that. The other configurations "
+        f"{words}). The model's top pick takes {first / us:.2f} × that time. The other "
+        "configurations "
         "were not timed."
     )
 

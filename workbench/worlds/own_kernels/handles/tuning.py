@@ -104,9 +104,11 @@ _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _HANDED = 4  # builds that an executor is given together
-_NO_MODEL = "its work is not modelled: configurations ordered by spills, occupancy and registers"
+_NO_MODEL = (
+    "the kernel's work is not modelled: configurations ordered by spills, occupancy and registers"
+)
 _NO_BLOCK = (
-    "No parameter is named like a block, so the trip count of the kernel's loop is unknown. "
+    "No parameter name looks like a block size, so the trip count of the kernel's loop is unknown. "
     "Configurations are ordered by spills, occupancy and registers."
 )
 
@@ -197,7 +199,7 @@ def tune(
     remarks = [*builds.list_remarks(), *_list_dropped(order), *_list_remarks(call, made, budget)]
     if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
         whole = plural(len(call.configs) * len(places), "configuration")
-        remarks.append(f"Its autotuner's early_config_prune removes {pruned} of {whole}.")
+        remarks.append(f"The autotuner's early_config_prune removes {pruned} of {whole}.")
     return Tuned(
         call.name,
         kind,
@@ -209,7 +211,7 @@ def tune(
     )
 
 
-_ALL_ONCE = "assumes that every tensor moves once; k.check counts the traffic"
+_ALL_ONCE = "assumes that every tensor is moved once; k.check counts the actual traffic"
 
 
 def rank_call(

@@ -1,6 +1,6 @@
 """A tuned kernel as text, tables and charts."""
 
 DOORS = {
-    "tuned_answer": "Tuned configurations as a table, heat maps, a page and a summary.",
+    "tuned_answer": "Shows tuned configurations as a table, heat maps, a page and a summary.",
 }
 """What other rooms import of this one."""

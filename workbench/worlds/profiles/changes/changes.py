@@ -206,9 +206,9 @@ def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> s
     of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
     more = "" if is_all_known else " (only chains with known sizes)"
     return (
-        f"{said} and up to {saved} of {of} of traffic{more}. The range is modelled. Its lower end "
-        "counts the reads that are too large for L2, at full bandwidth. Its upper end counts all "
-        "time above the fused kernel's bound."
+        f"{said} and up to {saved} of {of} of traffic{more}. The range is modelled. The lower end "
+        "counts only reads too large for L2, at full bandwidth. The upper end counts all time "
+        "above the fused kernel's bound."
     )
 
 

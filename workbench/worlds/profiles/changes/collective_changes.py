@@ -34,8 +34,8 @@ def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
         title="Overlap collectives with compute",
         why=(
             f"{plural(len({each.name for each in own}), 'kind')} of collectives run while no other "
-            "kernel runs. Part of this time may be waiting for slower ranks, which overlap does "
-            "not fix."
+            "kernel runs. Part of this time may be waiting for slower ranks, and overlap does not "
+            "remove such waits."
             + ("" if of_us <= hiding_us else _explain_limit(work_us, beside_us, hiding_us))
         ),
         code="DistributedDataParallel(model, bucket_cap_mb=…), or prefetch in FSDP",
@@ -48,7 +48,7 @@ def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
 def _explain_limit(work_us: float, beside_us: float, hiding_us: float) -> str:
     return (
         f" Only {_say(hiding_us)} of other work can still be overlapped: of {_say(work_us)}, "
-        f"{_say(beside_us)} already run next to collectives."
+        f"{_say(beside_us)} already overlap collectives."
     )
 
 
@@ -111,7 +111,7 @@ def _name_slow(profile: RunProfile, own: Sequence[CollectiveTime]) -> ProfileOpp
     modelled = [each for each in own if each.model_us]
     than = f"A PCIe 3.0 x16 slot carries {number_text(_SLOT_GBS * 1e9, 'bytes_per_second')}."
     if best.model_us:
-        than = f"NCCL's model expects {_say(best.model_us)} a call on the links of this GPU."
+        than = f"NCCL's cost model expects {_say(best.model_us)} per call on this GPU's links."
     saved = [
         min(each.exposed_us, max(each.time_us - each.calls * (each.model_us or 0.0), 0.0))
         for each in modelled
@@ -120,7 +120,7 @@ def _name_slow(profile: RunProfile, own: Sequence[CollectiveTime]) -> ProfileOpp
         kind="slow links",
         title=f"Find out why {best.name} reaches only {rate}",
         why=(
-            f"Even its fastest call of {size} reaches only {rate} of bus bandwidth per GPU. {than} "
+            f"Even the fastest call ({size}) reaches only {rate} of bus bandwidth per GPU. {than} "
             "Possible causes are the transport, links shared with other groups, or ranks that "
             "start late."
         ),

@@ -100,8 +100,8 @@ def _find_synchronisations(parts: Parts, least: str) -> Iterator[ProfileOpportun
             why=(
                 "The CPU reads a device value (`.item()`, `.tolist()`, `nonzero`, a copy to the "
                 f"CPU) before it launches the next kernel: {least}{plural(len(own), 'time')} in "
-                "this profile. The device is idle meanwhile. The profile does not show how much "
-                "idle time would remain without the wait."
+                "this profile. The device is idle meanwhile. The profile cannot show how much of "
+                "it would remain without the wait."
             ),
             code="keep the value on the device: torch.where, index_select, a mask",
             of_us=of_us,
@@ -142,7 +142,8 @@ def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[Pr
         kind="launches",
         title=f"Record a CUDA graph: {least}{plural(len(places), 'short gap')}",
         why=(
-            f"{sum(each.calls for each in launches):,} launches follow one another. A CUDA graph "
+            f"{sum(each.calls for each in launches):,} launches follow each other with short gaps. "
+            "A CUDA graph "
             "is launched once and runs its kernels without the CPU. It needs static shapes, and "
             "nothing inside may wait for the device."
         ),

@@ -44,9 +44,9 @@ def _find_odd_sizes(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpport
             title=f"Pad {size:,} to {padded:,}{where}",
             why=(
                 f"Rows of {size:,} values are not aligned to {_WHOLE} bytes, so the kernel loads "
-                f"{plural(aligned, 'value')} at a time (align{aligned}). The range assumes "
-                "that the kernel reaches the same share of its bound as the other matmuls in this "
-                "profile, from the worst to the median."
+                f"{plural(aligned, 'value')} at a time (align{aligned}). The range assumes that "
+                "the padded kernel reaches the share of its bound that other matmuls in this "
+                "profile reach (worst to median)."
             ),
             code=f"torch.nn.functional.pad(x, …)  # {size} to {padded}, then slice the result",
             of_us=sum(kernel.row.time_us for kernel in own),
@@ -155,7 +155,7 @@ def _find_layouts(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpportun
         kind="layout",
         title="Keep images in channels_last",
         why=(
-            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only converted to "
+            f"{plural(sum(each.row.calls for each in turned), 'kernel call')} only convert data to "
             "the layout that a convolution expects. Conversions of weights may remain."
         ),
         code="model, x = (each.to(memory_format=torch.channels_last) for each in (model, x))",

@@ -2,6 +2,6 @@
 
 DOORS = {
     "profiled_report": "A report with the times of its kernels in a profile.",
-    "profile_difference": "Two profiles compared: faster and slower work.",
+    "profile_difference": "Compares two profiles: faster and slower work.",
 }
 """What other rooms import of this one."""

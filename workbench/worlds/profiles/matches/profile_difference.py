@@ -210,7 +210,7 @@ def compare_profiles(
     )
     notes = [f"{side}: {note}" for side, each in (("a", a), ("b", b)) for note in each.header.notes]
     if a.header.on_cpu != b.header.on_cpu:
-        notes.insert(0, "One profile has no GPU work: its times are those of CPU operators.")
+        notes.insert(0, "One profile has no GPU work, so its times are CPU operator times.")
     return ProfileDiff(
         names or (_name(a), _name(b)),
         _compare_whole(a, b, of_one),

@@ -124,14 +124,14 @@ class EventBatches:
     def _explain_foreign(self) -> str:
         name, start = self._stream.path.name, self._buffer[:400]
         if self._stream.given_up:
-            return f"{name} has no event: {self._stream.given_up}. Get the file again."
+            return f"{name} has no events: {self._stream.given_up}. Get the file again."
         for sign, what in _FOREIGN.items():
             if start.startswith(sign):
                 return f"{name} is {what}, not a torch.profiler trace (*.json, *.json.gz)."
         if not self._buffer:
             return f"{name} is empty: the copy was cut short. Get the file again."
         if not start.strip():
-            return f"{name} is not a trace: it starts with white space and has no event."
+            return f"{name} is not a trace: it starts with white space and has no events."
         found = find_foreign_text(start)
         if found is not None:
             return f"{name} is {found.what}: {found.how}"

@@ -175,7 +175,7 @@ class _GapReader:
             why = f"{early}: work launched before the profile was still running"
             return _Part("another stream", tail, why, line)
         if self.waits_for_event[at]:
-            why = f"{early}: its stream waited for another stream, whose work is not in the profile"
+            why = f"{early}: its stream waited for a stream whose work is not in the profile"
             return _Part("another stream", tail, why, line)
         why = f"{early}: the launch was not the cause, and the profile shows no other cause"
         return _Part("unknown", tail, why, line)

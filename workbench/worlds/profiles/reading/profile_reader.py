@@ -200,7 +200,7 @@ def explain_no_profile(name: str, batches: EventBatches, columns: TraceColumns) 
     if any(process.startswith(_JAX) for process in columns.processes):
         return f"{name} is a JAX (XLA) trace, not a torch.profiler trace. {how}"
     if not events and batches.given_up:
-        return f"{name} has no complete event: {batches.given_up}. Get the file again."
+        return f"{name} has no complete events: {batches.given_up}. Get the file again."
     if not events:
         return f"{name} is a trace without events. {how}"
     if len(columns.runtime) or len(columns.python):
@@ -226,11 +226,11 @@ def list_missing(work: DeviceWork, on_cpu: bool) -> Iterator[tuple[str, str]]:
     if on_cpu:
         yield "No GPU work", _ACTIVITIES
     elif not work.is_launched:
-        yield "No launches, so kernels have no operators or lines", _ACTIVITIES
+        yield "No launches, so kernels have no operators or source lines", _ACTIVITIES
     if not any("Input Dims" in said for said in work.trace.details):
         yield "No operator shapes", "pass record_shapes=True"
     if not len(columns.python):
-        yield "No lines and no modules", "pass with_stack=True, with_modules=True"
+        yield "No source lines or modules", "pass with_stack=True, with_modules=True"
     elif not any(read_module(text) for text in work.trace.texts):
         yield "No modules", "pass with_modules=True"
     if not len(columns.memory):

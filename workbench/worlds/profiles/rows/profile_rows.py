@@ -12,7 +12,7 @@ Sizes = tuple[tuple[int | tuple[int, ...], ...], ...]
 
 _DEVICE_US = describe("Time", "us", "Total device time of all calls", source="measured")
 _SHARE = describe("Share", "share", "Fraction of the device's busy time", source="measured")
-_START = describe("Start", "us", "Since the first device work", source="measured")
+_START = describe("Start", "us", "Time since the first device work began", source="measured")
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class ModuleTime:
     calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Excludes the modules that it calls", default=0.0, source="measured"
+        "Own", "us", "Time excluding called modules", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
-        "Backward", "us", "Time spent in its backward pass", default=0.0, source="measured"
+        "Backward", "us", "Time spent in the module's backward pass", default=0.0, source="measured"
     )
     kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
     host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
@@ -151,7 +151,7 @@ class LineTime:
     calls: int = number("Calls", default=0, meaning="Number of calls in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own", "us", "Excludes the functions that it calls", default=0.0, source="measured"
+        "Own", "us", "Time excluding called functions", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     kernels: int = number("Kernels", default=0, meaning="Number of kernels, copies and fills.")
@@ -219,14 +219,16 @@ class StreamTime:
 
     device: int | None = None  # the number of the device
     stream: int | None = None  # its number, as the driver has it
-    calls: int = number("Calls", default=0, meaning="Number of kernels, copies and fills on it.")
+    calls: int = number(
+        "Calls", default=0, meaning="Number of kernels, copies and fills on the stream."
+    )
     busy_us: float = number("Busy", "us", default=0.0, source="measured")
     alone_us: float = number(
-        "Alone", "us", "No other stream is active", default=0.0, source="measured"
+        "Alone", "us", "Time during which no other stream is active", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
-    last_us: float = number("End", "us", "Since the first device work", default=0.0)
+    last_us: float = number("End", "us", "Time since the first device work began", default=0.0)
     kinds: str = ""  # what ran on it
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -255,10 +257,13 @@ class CollectiveTime:
     group: str = ""  # the ranks that take part
     group_size: int | None = number("Ranks", meaning="Number of ranks in the group.")
     bus_gbs: float | None = number(
-        "Bus, GB/s", "amount", "Fastest call, computed as in nccl-tests", source="measured"
+        "Bus, GB/s",
+        "amount",
+        "Bus bandwidth of the fastest call, computed as in nccl-tests",
+        source="measured",
     )
     model_us: float | None = number(
-        "A call, modelled", "us", "From NCCL's own model, with 8 GPUs per node", source="model"
+        "A call, modelled", "us", "By NCCL's cost model, with 8 GPUs per node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read
@@ -420,7 +425,7 @@ class RecordedKernel:
     nodes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     time_us: float | None = number(
-        "Time", "us", "Median per call of the program", source="measured"
+        "Time", "us", "Median time per call of the program", source="measured"
     )
     rank: int | None = None  # which rank it is of, where several were read
     of: str = ""

@@ -68,7 +68,7 @@ def _describe_width(profile: RunProfile) -> str:
     beside = times - profile.busy_us
     whole = f"width is device time, {number_text(times * 1e-6, 'seconds')}"
     if profile.header.on_cpu:
-        return f"width is time of CPU operators, {number_text(times * 1e-6, 'seconds')}"
+        return f"width is CPU operator time, {number_text(times * 1e-6, 'seconds')}"
     if beside < _LEAST_BESIDE * times:
         return whole
     return f"{whole}: {number_text(beside * 1e-6, 'seconds')} of it overlaps other work"

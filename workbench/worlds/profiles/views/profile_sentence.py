@@ -94,7 +94,7 @@ def make_sentence(
         yield say(" for an unknown reason")
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
-        yield say(f". torch.compile could fuse {_us(best.of_us)} of kernels")
+        yield say(f". torch.compile could fuse kernels that take {_us(best.of_us)}")
     elif best is not None:
         saved = f"{_us(best.of_us)} affected"
         if best.most_us is not None:
@@ -200,7 +200,8 @@ def _list_details(
     if compiled:
         yield "In Inductor kernels", _us(compiled)
     if header.unlaunched:
-        note = f"{plural(header.unlaunched, 'call')}, {_us(header.unlaunched_us)}, not in the total"
+        calls = plural(header.unlaunched, "call")
+        note = f"{calls}, {_us(header.unlaunched_us)}, excluded from the total"
         yield "Launched before the profile", note
 
 

@@ -13,7 +13,7 @@ def write(profile: RunProfile, path: str) -> None:
     left = profile.tables["events"].omitted + profile.tables["host"].omitted
     notes = [*profile.header.notes, *([f"{left} events are not shown."] if left else [])]
     if len(profile.tables["ranks"]) > 1:
-        notes.append("Ranks use the clocks of their own machines, which may differ.")
+        notes.append("Each rank uses its machine's clock, and clocks may differ.")
     source = {"source": "torch.profiler, measured", "notes": " ".join(notes)}
     write_events(_list_events(profile), source, "timeline", path)
 

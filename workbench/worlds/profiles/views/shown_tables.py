@@ -110,7 +110,7 @@ _RECORD = (
     Column("Line", "line", "code", width="minmax(160px, 2fr)"),
     Column("Fused", "fused", width="minmax(120px, 1.6fr)", full="fused"),
     Column("Nodes", "nodes", "length", is_wide=True),
-    Column("Time", "time_us", "us", hint="Median per call of the program."),
+    Column("Time", "time_us", "us", hint="Median time per call of the program."),
 )
 _INDENT = " " * 2
 

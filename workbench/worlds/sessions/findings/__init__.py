@@ -2,7 +2,7 @@
 
 DOORS = {
     "advice": "Suggested changes, the most expensive first; why a step was slow.",
-    "session_comparison": "Two sessions of one program compared.",
-    "session_quantities": "The single numbers of a session.",
+    "session_comparison": "Compares two sessions of one program.",
+    "session_quantities": "The scalar figures of a session.",
 }
 """What other rooms import of this one."""

@@ -152,15 +152,15 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[ProgramBreak]) -> Iterator[
             text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
             at = cut.get(row.compile_id) if row.compile_id else None
             what = f" at {place(at.file, at.line)}" if at is not None else ""
-            todo, trial = f"fix the cause{what}, so that the function is compiled", ""
+            todo, trial = f"fix the cause{what}; then the function is compiled", ""
             if row.why == NO_GENERATOR:
                 todo, trial = CURE_OF_GENERATOR, _UNTRIED
         else:
             calls = "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} so far"
             text = f"{row.function} runs eagerly {since} when no variant matches{calls}: {row.why}"
             todo = (
-                "reduce the number of variants, or raise torch._dynamo.config.recompile_limit, at "
-                "one compile per variant"
+                "reduce the number of variants, or raise torch._dynamo.config.recompile_limit "
+                "(each variant costs a compile)"
             )
             trial = _UNTRIED
         yield Advice(
@@ -215,7 +215,7 @@ def _tell_unknown(row: ProgramRecompile) -> str:
     """That the line which changes a value is not known, where a line does; else nothing."""
     if row.suspects:
         many = plural(len(row.suspects), "line")
-        return f"; it is unknown which of {many} changes it ({join_places(row.suspects)})"
+        return f"; one of {many} changes it ({join_places(row.suspects)}), unknown which"
     return "; the line that changes it was not found" if asks_for_line(row) else ""
 
 

@@ -12,10 +12,10 @@ from workbench.worlds.sessions.rows.session_record import Session, has_run_nothi
 from workbench.worlds.sessions.rows.session_rows import NO_GENERATOR, find_step, place
 
 _NEVER = (
-    "no function that torch.compile returned was called. Call the function that it returns, not "
-    "the one that you passed. For nn.Sequential and other torch.nn modules write `model = "
-    "torch.compile(model)`: their `compile()` compiles nothing. Check TORCH_COMPILE_DISABLE and "
-    "torch.compiler.set_stance, too"
+    "no function returned by torch.compile was called. Call the returned function, not the one "
+    "that you passed. For nn.Sequential and other torch.nn modules write `model = "
+    "torch.compile(model)`: their `compile()` compiles nothing. Also check TORCH_COMPILE_DISABLE "
+    "and torch.compiler.set_stance"
 )
 CURE_OF_GENERATOR = "return its values as a list, or compile the functions that it calls instead"
 FIX_IT = "fix the error"
@@ -77,8 +77,8 @@ def _why(session: Session) -> str:
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
         return (
-            f"the first call of {names} ran no tensor operator, and torch has skipped it since: "
-            "first call it with tensors, or compile the function that computes"
+            f"the first call of {names} ran no tensor operators, so torch has skipped it since. "
+            "Make the first call with tensors, or compile the function that computes"
         )
     return _explain_eager(session) or _NEVER
 
@@ -98,9 +98,9 @@ def describe_harm(row: ProgramBreak) -> str:
         return ""
     if not row.ops_before or not row.ops_after:
         side = "after" if row.ops_before else "before"
-        return f"harmless: no operator comes {side} it"
+        return f"harmless: there are no operators {side} it"
     before, after = plural(row.ops_before, "operator"), row.ops_after
-    return f"{before} before it cannot fuse with {after} after it"
+    return f"{before} before the break cannot fuse with {after} after it"
 
 
 def advise_on_break(

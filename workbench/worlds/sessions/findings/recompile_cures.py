@@ -168,7 +168,7 @@ def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
         what = "does not help" if verdict == "no help" else "does not compile here"
         return Fix(f"the sizes 0 and 1 get their own variants: mark_unbacked {what}")
     why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
-    return Fix(f"each gets its own variant: {lines} was tried on copies, but {why}")
+    return Fix(f"each value gets its own variant: {lines} was tried on copies, but {why}")
 
 
 def _tell_but(checked: str) -> str:
@@ -284,7 +284,7 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[ProgramRecompile], fixed_by:
 def _of_answers(reason: Reason) -> Fix:
     """Of what the code asks of sizes, or two of them share, no mark changes anything."""
     if _EQUAL_SIZES.search(reason.guard):
-        text = "expected once: these sizes were equal before, and may differ from now on"
+        text = "expected once: these sizes were equal before, and the new variant lets them differ"
     else:
         text = (
             "expected: the code branches on the size, and each branch gets its own variant, "
@@ -322,8 +322,8 @@ def _marked(
     each = "mark every changing size before each call"
     if is_unbacked:
         return (
-            f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, "
-            "like batch norm, and then a variant for 1 is expected)",
+            f"{each}, also for 0 and 1: {_shown(code)} (fails if the code branches on the size, as "
+            "batch norm does; then expect a variant for 1)",
             code,
         )
     also = "; each branch on the size still gets its own variant" if asked else ""
@@ -372,8 +372,8 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fi
 
 _ANY_VALUE = "compile with dynamic=True, which accepts any value from the first call on"
 _NEEDED = (
-    "the code needs the number as a constant (a loop over it), so each number gets its own "
-    "variant: use few of them"
+    "the code needs the number as a constant (for example in a loop), so each number gets its own "
+    "variant: use few numbers"
 )
 
 
@@ -414,8 +414,7 @@ def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> F
         )
     if verdicts.get(DYNAMIC) == "helps":
         return Fix(
-            "compile with dynamic=True, which needs fewer variants: one for each branch on the "
-            "number"
+            "compile with dynamic=True, which needs only one variant for each branch on the number"
         )
     return Fix(_NEEDED)
 
@@ -438,7 +437,7 @@ def _of_attribute(source: str, results: Mapping[str, Trial]) -> Fix:
                 "branches on the number"
             )
         if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
-            return Fix(f"{_NEEDED}, or count outside the compiled function")
+            return Fix(f"{_NEEDED}, or update the number outside the compiled function")
     return Fix(
         f"if the code only computes with {source}, make it a tensor where it is set, `{source} = "
         f"torch.tensor(…)` (in a module, register a buffer: `{holder}.register_buffer({name!r}, "
@@ -481,7 +480,7 @@ def _keep_written(
         return Fix(f"the code writes to {shown}, and a copy would lose these writes: {at_source}")
     if any(each is None for each in known):
         shown = " and ".join(f"`{name}`" for name in names)
-        only = f", but only if the call does not write to {shown}, which is unknown"
+        only = f", but only if the call does not write to {shown} (unknown)"
         return Fix(f"{cure.text}{only}")
     return cure
 
@@ -504,7 +503,7 @@ def _of_aliasing(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
     cure = Fix(f"pass distinct tensors: {_shown(code)}", code)
-    apart = "calls that pass the same tensor for both get their own variant"
+    apart = "expect another variant for calls that pass the same tensor for both"
     # whichever of both is written to, the other has to show it
     return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
@@ -522,7 +521,7 @@ def _of_type(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fix:
     if source.endswith(".grad"):
         return Fix(
             "expected once: the first step has no gradients yet "
-            "(`zero_grad(set_to_none=True)` before each call keeps it so)",
+            "(with `zero_grad(set_to_none=True)` before each call, no call has any)",
             (),
             True,
         )
@@ -584,8 +583,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if inputs and not any("GLOBAL_STATE" in reason.guard for reason in own):
         if all("." in name for name in inputs):
             return Fix(
-                "expected once, when parameters are frozen or unfrozen: do it before the first "
-                "call",
+                "expected once, when parameters are frozen or unfrozen; freeze them before the "
+                "first call",
                 (),
                 True,
             )
@@ -626,8 +625,8 @@ def _of_identity(reason: Reason, rows: Sequence[ProgramRecompile]) -> Fix:
     if reason.actual:
         return Fix("expected: each value gets its own variant, compiled once", (), True)
     return Fix(
-        "keep one object for all calls: a redefined object, such as a function in a rerun cell, is "
-        "recompiled"
+        "use one object for all calls: a redefined object, such as a function in a rerun cell, "
+        "causes a recompile"
     )
 
 

@@ -226,7 +226,7 @@ def _move_out(row: ProgramRecompile) -> Iterator[RecompilePatch]:
     function = f"add_to_{match['list']}"
     above = ("@torch.compiler.disable", f"def {function}({names}):", f"    {row.changed_by}")
     edit = Edit(row.file, row.changed_at, (row.changed_by,), (f"{function}({names})",))
-    why = "The graph breaks there and no longer has a guard on the length of the list."
+    why = "The graph breaks at this line and no longer guards the length of the list."
     yield RecompilePatch(
         "", f"Keep `{row.changed_by}` out of the graph", why, Change((edit,), above)
     )

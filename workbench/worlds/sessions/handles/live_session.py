@@ -197,8 +197,8 @@ _SILENT = ("KINETO_LOG_LEVEL", "99")  # Kineto prints two lines for each profile
 
 
 _NO_STACKS = (
-    "No lines and no modules",
-    "for compiled kernels, the session's reports have them; for others, trace steps that compile "
+    "No source lines or modules",
+    "for compiled kernels, see the session's reports; for others, trace steps that compile "
     "nothing, with torch.profiler and with_stack=True",
 )
 _ON_CPU = "No GPU work"

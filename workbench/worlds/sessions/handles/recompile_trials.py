@@ -179,10 +179,10 @@ def _compare(
     sides = [expected, again, leaves]
     if any(_LEARNS in line for line in patch.change.before_call):  # which is what it is for
         sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
-        remark = " But the outputs then require gradients too."
+        remark = " However, the outputs then require gradients as well."
     if any(_LAYS in line for line in patch.change.before_call) and _lays_otherwise(*sides[::2]):
         sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
-        remark += " But the outputs then have different strides."
+        remark += " However, the outputs then have different strides."
     agrees, checked = difference(*sides)
     return agrees, f"{checked}{remark}"
 
@@ -212,7 +212,7 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
             ] = None
             leaf = leaf.to(had[name])
         uncast.append((name, leaf))
-    return uncast, f" But the outputs are then {' and '.join(others)}." if others else ""
+    return uncast, f" However, the outputs are then {' and '.join(others)}." if others else ""
 
 
 def _run(recorded: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = True) -> _Called:

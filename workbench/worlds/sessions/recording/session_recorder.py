@@ -131,7 +131,7 @@ class SessionRecorder:
                 "no torch.optim optimizer took a step during the session: call s.step() at the end "
                 "of each step"
             )
-        return "the loop over s.steps(…) had no item" if self.had_no_item else ""
+        return "the loop over s.steps(…) was empty" if self.had_no_item else ""
 
     def find_calls(self, compile_ids: Sequence[str]) -> list[KeptCall]:
         """The first call of a function and those that it was compiled again for, by their ids.

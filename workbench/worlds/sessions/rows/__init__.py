@@ -2,6 +2,6 @@
 
 DOORS = {
     "session_record": "A session as plain data: compiles and calls of a running program.",
-    "session_rows": "The header of a session, the rows of its tables, its reports.",
+    "session_rows": "The header, table rows and reports of a session.",
 }
 """What other rooms import of this one."""

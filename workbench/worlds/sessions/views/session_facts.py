@@ -45,7 +45,7 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     omitted = tables["steps"].omitted
     if omitted > 0:
         first = "step is" if omitted == 1 else f"{omitted} steps are"
-        lines.append(f"The first {first} counted, but without details.")
+        lines.append(f"The first {first} counted, but details were not kept.")
     return lines
 
 
@@ -61,8 +61,7 @@ def _of_compiles(session: Session) -> list[str]:
     has_graph = any(row.outcome == "graph" for row in compiles)
     if has_graph and not any(session.tables["regions"].columns["compile_id"]):
         lines.append(
-            "Calls are counted only for graphs compiled by Inductor, not for those of other "
-            "backends."
+            "Calls are counted only for graphs compiled by Inductor, not by other backends."
         )
     return lines
 

@@ -3,6 +3,6 @@
 DOORS = {
     "axes": "Objectives, strategies, and the axes inside a kernel.",
     "stored_sweeps": "Sweeps in the store of finished trials.",
-    "table_files": "A sweep as a table file, and read back.",
+    "table_files": "Writes a sweep to a table file, and reads it back.",
 }
 """What other rooms import of this one."""

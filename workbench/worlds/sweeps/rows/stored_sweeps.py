@@ -51,7 +51,9 @@ def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> di
     day = _write_moment(made)
     notes = [f"Opened from {path.name}, written on {day}. Nothing was run."]
     if which is None and len(sweeps) > 1:
-        notes.append(f"It is the latest of {len(sweeps)} sweeps there: wb.Sweep.stored lists them.")
+        notes.append(
+            f"This is the latest of {len(sweeps)} sweeps in the file; wb.Sweep.stored lists them."
+        )
     return dict(
         name=about.name,
         axes=about.axes,

@@ -278,7 +278,7 @@ def _died(child: Child, task: Task) -> Trial:
     """The row of a trial whose process gave none."""
     how = child.how_it_ended()
     if child.code == -signal.SIGKILL:
-        words = "the system killed its process (signal 9), probably out of memory"
+        words = "the system killed the trial's process (signal 9), probably out of memory"
         return replace(task.trial, status="out of memory", reason=words)
     wrote = child.last_words(_TAIL)
     said = f"; it wrote: {wrote}" if wrote else ""

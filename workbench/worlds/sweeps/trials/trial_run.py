@@ -305,7 +305,7 @@ def estimate_call(trial: Trial, report: Report) -> Trial:
         return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
     missing = sum(row.source == "bound" for row in told.rows)
     warnings = (
-        [f"{missing} of {plural(len(told.rows), 'kernel')} at their roofline bound"]
+        [f"{missing} of {plural(len(told.rows), 'kernel')} counted at their roofline bound"]
         if missing
         else []
     )

@@ -152,7 +152,7 @@ def test_what_mixes_the_rows_is_told_from_rounding(row: int) -> None:
     found = wb.numerics(wb.aot_compile(Mixing().train(), (x,), grad=False), (x,))
     other = [each for each in found.batch_invariance(row).rows if each.equal is False]
     assert {each.case for each in other} == {"with zeros behind it", "with zeros before it"}
-    reason = "its value depends on other rows of the batch, as in batch norm in training mode"
+    reason = "the value depends on other rows of the batch, as in batch norm in training mode"
     assert all(each.reason.endswith(reason) for each in other), other
     assert (other[0].reason == reason) is (row == 0)  # at its place, with as many rows
 

@@ -22,8 +22,8 @@ from workbench.worlds.numerics.rows import BatchRow
 _LIBRARY = "the library uses a different kernel or split for {}"
 _SPLIT = "a reduction is split differently for {}"
 _TAIL = "the tail of a vectorized loop uses a different implementation of a function"
-_OTHER = "its loops split the elements differently for {}"
-_ENTER = "its value depends on other rows of the batch, as in batch norm in training mode"
+_OTHER = "the kernel's loops split the elements differently for {}"
+_ENTER = "the value depends on other rows of the batch, as in batch norm in training mode"
 _BESIDE = "different batch contents"
 _ROUNDINGS = 64.0
 """A sum in another order, or a function of another library, is not off by as many."""
@@ -220,7 +220,7 @@ def _find_first(
             if changed == _BESIDE:
                 reason = _ENTER
             elif off > _ROUNDINGS and value.is_floating_point():
-                reason = f"more than rounding: perhaps {_ENTER}"
+                reason = f"more than rounding; perhaps {_ENTER}"
             return replace(
                 row,
                 equal=False,

@@ -280,9 +280,9 @@ def _explain(value: KeptValue, other: KeptValue) -> str:
     more, less = sorted((value, other), key=lambda one: len(one.low), reverse=True)
     if len(more.low) > len(less.low):
         where = "the first" if more is value else "the second"
-        return f"{where} elides casts that the other makes, with {describe_elided(more.low)}"
+        return f"{where} elides casts that the other one performs: {describe_elided(more.low)}"
     if value.is_library != other.is_library:
         return "a library call in one, a generated kernel in the other"
     if value.code == other.code and not value.is_library:
-        return f"{value.rounds}: the same code, run differently"
+        return f"{value.rounds}: the same code, but executed differently"
     return value.rounds
