@@ -161,9 +161,9 @@ def verify(
         The size of the virtual cluster that `x` was compiled in, at most 16.
     build
         With `ranks`, builds the program on a mesh. `build(mesh)` returns the model or function, or
-        a pair of it and the tuple of this rank's inputs. Every rank calls it with real values on
-        the CPU, because the values of the other ranks exist nowhere else. Without `build`, nothing
-        is checked.
+        a pair: the model or function, and the tuple of this rank's inputs. Every rank calls it with
+        real values on the CPU, because the values of the other ranks exist nowhere else. Without
+        `build`, nothing is checked.
     loss
         With `ranks` and `reference`: how to combine the losses of ranks that hold different parts
         of an output. "mean" fits gradients averaged over ranks, as in data parallel. "sum" fits
@@ -175,7 +175,8 @@ def verify(
         There is no reference, there are no values to compute with, or `build` returns a program
         other than the compiled one.
     ContractError
-        The call differs from the compiled one, or a value that was compiled in has changed.
+        The call differs from the compiled one, or a value that was compiled in as a constant has
+        changed.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def verify(
             atol=atol,
         )
     if build is not None:
-        raise UsageError("build= makes the program on every rank: also pass ranks=.")
+        raise UsageError("build= creates the program on every rank: also pass ranks=.")
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.verification import Question, verify_program
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -354,8 +355,8 @@ def roundtrip(
     model
         The model to call, if a package holds several.
     progress
-        Called with each start-up mode and the seconds since the start. By default a line shows
-        which one runs.
+        Called with each start-up mode and the seconds since the start. By default, a line shows
+        which mode is running.
 
     Raises
     ------

@@ -42,9 +42,9 @@ def load(
     variant: str | None = None,
     on_miss: str | None = None,
 ) -> Compiled | Package | LoadedVariants:
-    """Open an `.aot`, `.aotv` or `.pt2` file, or one that torch wrote, ready to be called.
+    """Load an `.aot`, `.aotv` or `.pt2` file, or a file written by torch, as a callable.
 
-    A `.pt2` goes straight to its compiled code: no compiler is imported, looked for or run.
+    A `.pt2` runs its compiled code directly: no compiler is imported, searched for or run.
 
     Parameters
     ----------

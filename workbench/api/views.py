@@ -127,7 +127,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     Raises
     ------
     UsageError
-        One of them has no recorded cache key.
+        `a` or `b` has no recorded cache key.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def launches(
     only where the GPU has to wait. The result prints its figures; `.frame()` has a row for each
     launch, `.plot()` draws both timelines.
 
-    `workbench.analysis.gpu_model.launches` says what the model includes and omits, and the source
-    of each cost. The costs were measured on other machines, and another host may take several times
-    as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has the measured
-    time of the call.
+    `workbench.analysis.gpu_model.launches` documents what the model includes and omits, and the
+    source of each cost. The costs were measured on other machines, and another host may take
+    several times as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has
+    the measured time of the call.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def opportunities(x: Any) -> Opportunities:
     Raises
     ------
     UsageError
-        It has no report.
+        `x` has no report.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def opportunities(x: Any) -> Opportunities:
 
 @checked
 def targets(name: str | None = None) -> pandas.DataFrame:
-    """List the GPUs that can be a target, or the numbers of one GPU with their sources.
+    """List the GPUs that can be a target, or one GPU's specifications with their sources.
 
     To add GPUs, put tables in `*.toml` or `*.json` files in the folder `gpus` of the data folder
     (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::

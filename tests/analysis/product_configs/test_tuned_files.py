@@ -66,8 +66,8 @@ def test_what_is_no_whole_configuration_is_passed_over(tmp_path: Path) -> None:
         ("N=²,K=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
         (PRODUCT, "{", "is not JSON"),
         (PRODUCT, "[" * 100_000, "is not JSON"),
-        (PRODUCT, "[1]", "has no configurations by number of rows"),
-        (PRODUCT, '{"1": "' + "x" * (1 << 20) + '"}', "has no configurations"),
+        (PRODUCT, "[1]", "does not map row counts to configurations"),
+        (PRODUCT, '{"1": "' + "x" * (1 << 20) + '"}', "does not map row counts"),
     ],
 )
 def test_what_is_no_such_file_is_told(

@@ -194,8 +194,7 @@ class Diff(Viewed, Presented):
         if chosen is None or chosen not in common:
             there = f"choose one of: {', '.join(common)}" if common else "they share no stage"
             raise UsageError(
-                f"The two reports do not both have the {stage or 'machine code'} of {kernel}; "
-                f"{there}."
+                f"The {stage or 'machine code'} of {kernel} is not in both reports; {there}."
             )
         labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), self.names, strict=True)]
         before, after = (side[chosen] for side in sides)

@@ -123,8 +123,8 @@ class _Script:
         self._results = {tensor.name: tensor.after for tensor in self._tensors if tensor.after}
         if not self._results:
             raise UsageError(
-                "it computes only a part of a value, and other kernels compute the rest, so "
-                "eager has no result to compare"
+                "it computes only part of a value and other kernels compute the rest, so eager "
+                "has no matching result"
             )
 
     def text(self) -> str:
@@ -486,7 +486,9 @@ def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
     }
     for kernel in kernels:
         if kernel not in types:
-            raise UsageError(f"The wrapper does not define {kernel}: it cannot be built alone.")
+            raise UsageError(
+                f"The wrapper does not define {kernel}, so the kernel cannot be built on its own."
+            )
     for function in read_functions(text):
         calls = WrapperCalls({kernel: types[kernel] for kernel in kernels})
         for event in flatten(function.events):
@@ -567,7 +569,7 @@ class PrintedGraph:
                 "kernels instead"
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
-            raise UsageError(f"{name} is not an aten operator, so eager has no result to compare")
+            raise UsageError(f"{name} is not an aten operator, so eager has no matching result")
         if _RANDOM.search(node.target):
             raise UsageError(f"{name} draws random numbers, which eager draws differently")
         if _OF_THE_GRAPH.search(node.code):

@@ -129,7 +129,7 @@ def _read_file(path: Path, named: tuple[str, Problem]) -> Iterator[TunedWinner]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {str(error)[:80]}.") from error
     if not isinstance(rows, Mapping):
-        raise UsageError(f"{path} has no configurations by number of rows.")
+        raise UsageError(f"{path} does not map row counts to configurations.")
     device, problem = named
     for count, config in rows.items():
         if not count.isascii() or not count.isdecimal() or not isinstance(config, Mapping):

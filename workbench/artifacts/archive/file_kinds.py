@@ -170,7 +170,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             return
         if head.startswith(b"\x7fELF"):
             raise ArtifactError(
-                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes. It "
+                f"{name} is a bare shared library, such as torch._inductor.aot_compile writes. It "
                 "does not describe its inputs, so calls cannot be checked. Look inside with "
                 "wb.inspect, or package the model with wb.package."
             )

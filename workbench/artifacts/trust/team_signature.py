@@ -78,8 +78,8 @@ def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey)
     members, manifest = opened.artifact or opened.package, opened.signed
     if members is None or manifest is None:
         raise UsageError(
-            f"{path} was written by torch and has no manifest to sign. Make it again with this "
-            "workbench."
+            f"{path} was written by torch and has no manifest to sign. Create it with this "
+            "workbench instead."
         )
     damaged = [name for name in manifest.members if not members.is_whole(name)]
     if damaged:

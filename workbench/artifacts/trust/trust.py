@@ -106,7 +106,7 @@ class TrustStore:
         if not content:
             raise _bad_key(self._key_file, "is empty")
         if len(content) != _KEY_SIZE or len({*content}) < _LEAST_BYTES:
-            raise _bad_key(self._key_file, "is not one that this workbench created")
+            raise _bad_key(self._key_file, "was not created by this workbench")
         return content
 
     def make_key(self) -> bytes:
@@ -234,7 +234,7 @@ class TrustStore:
                 write_whole(self._digest_file, json.dumps(sorted({*digests, digest})).encode())
         except OSError as error:
             raise ArtifactError(
-                f"Cannot store your trust in {digest}: {error}. Load with trust={digest!r} instead."
+                f"Cannot record {digest} as trusted: {error}. Load with trust={digest!r} instead."
             ) from error
 
 
@@ -327,7 +327,7 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
     if manifest is None:
         raise TrustError(
             f"{path} was written by torch without a signature, which the policy {policy.path} "
-            "requires. Nothing was executed. Make it again with this workbench and sign it."
+            "requires. Nothing was executed. Create it with this workbench instead, and sign it."
         )
     if policy.by_user and store.signed_by_user(manifest):
         return
@@ -338,8 +338,8 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
             return
     raise TrustError(
         f"{path} is not signed by a key in the policy {policy.path} ({policy.signers(keys)}). "
-        "Nothing was executed, and trust= does not change that. Ask the owner of such a key to "
-        f"sign it: wb.sign({path!r}, 'team.pem')."
+        "Nothing was executed; trust= does not override the policy. Ask the owner of such a key "
+        f"to sign it: wb.sign({path!r}, 'team.pem')."
         + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
 
@@ -355,8 +355,8 @@ def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
 
 def _bad_key(file: Path, why: str) -> TrustError:
     return TrustError(
-        f"The signing key {file} {why}, so it neither signs files nor vouches for any. Restore "
-        "yours, or remove it; the next save creates another."
+        f"The signing key {file} {why}, so it can neither sign files nor verify signatures. "
+        "Restore yours, or remove it; the next save creates another."
     )
 
 

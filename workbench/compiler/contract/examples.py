@@ -206,7 +206,8 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
     is_cpu = like.device == "cpu"
     if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
         raise UsageError(
-            f"{path} would span {number_text(like.span, 'bytes')}, too many to try here."
+            f"{path} would span {number_text(like.span, 'bytes')}, too much memory for a trial "
+            "here."
         )
     try:
         return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()

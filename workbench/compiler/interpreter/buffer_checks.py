@@ -283,7 +283,7 @@ def computed(
     `each` is how many random numbers of one draw are taken, None where that is not known.
     """
     if math.prod((*body.sizes[0], *body.sizes[1])) > MOST:
-        raise LoopsNotComputed("its loops are too long")
+        raise LoopsNotComputed("its loops have too many iterations")
     return _Loops(name, body, layout, flat, each).value()
 
 
@@ -419,7 +419,7 @@ class _Loops:
         whole = tuple(self._everywhere(part, self._shape) for part in parts)
         reduce = _REDUCTIONS.get(kind)
         if reduce is None:
-            raise LoopsNotComputed(f"its loops reduce by {kind}")
+            raise LoopsNotComputed(f"its loops use the reduction {kind}")
         return reduce(whole, axes)
 
 
