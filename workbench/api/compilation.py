@@ -295,7 +295,7 @@ def rehearse(
     inputs. A fix is refused if it raises, or if outputs, gradients or inputs after the call differ.
     A fix "cures" if it leaves one graph, and "helps" if it leaves fewer graphs or breaks, but some
     breaks remain. Random state, inputs and modules are restored, but not files and objects that
-    the function changes. Raises what the function raises.
+    the function changes. Exceptions of the function are passed on.
 
     Examples
     --------

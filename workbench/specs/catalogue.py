@@ -268,8 +268,8 @@ def _check_complete(values: Mapping[str, Any], where: str) -> None:
     missing = [name for name in _REQUIRED if name not in values]
     if missing:
         raise UsageError(
-            f"{where}: {', '.join(missing)} missing. Add them, or name a GPU to start from: "
-            'base = "h100".'
+            f"{where}: {', '.join(missing)} missing. Add these fields, or name a GPU to start "
+            'from: base = "h100".'
         )
 
 

@@ -35,8 +35,8 @@ def verify_package(
     """Run eager and the package on copies of the inputs, without grad, and compare.
 
     The reference is `reference=`, then the model that the package was made from in this process,
-    then the importable one that the file names. Raises `UsageError` without any, if the package
-    holds several models, or if it writes to its own buffers, which cannot be restored.
+    then the importable one that the file names. Raises `UsageError` if there is no reference, if
+    the package holds several models, or if it writes to its own buffers, which cannot be restored.
     """
     original, name = find_packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}

@@ -219,7 +219,7 @@ class Package(OpenPackage):
         name
             The name of the model in the server. Default: the file's name.
         model
-            The name of the model in the package, if that holds several.
+            The name of the model in the package, if the package holds several.
         overwrite
             Whether the files of an earlier folder of this name may be replaced.
 

@@ -146,5 +146,5 @@ def verify_ranks(
         if isinstance(verification, Verification):
             return verification
     raise UsageError(
-        "ranks= needs a world that runs every rank of a program, and none is installed."
+        "ranks= needs a package that runs every rank of a program, and none is installed."
     )

@@ -639,7 +639,7 @@ def _find_steps(report: Report, id: str) -> tuple[str, tuple[PassStep, ...]]:
     steps = report.graph_steps.get(base, ())
     count = int(number) if number.isdecimal() else 0
     if base not in report.node_rows or (dot and not 0 < count <= len(steps)):
-        raise UsageError(f"No pass left a graph {id!r}.")
+        raise UsageError(f"The report has no graph {id!r} after a compiler pass.")
     return base, steps[:count]
 
 

@@ -30,8 +30,8 @@ def session(
     Parameters
     ----------
     capture
-        "light" leaves torch's caches on; a report then lacks what a cache hit skips. "full"
-        recompiles everything, for complete reports.
+        "light" leaves torch's caches on; a report then lacks the steps that a cache hit skips.
+        "full" recompiles everything, for complete reports.
     steps
         None: a step ends with `step()`, or with each item of `steps(loader)`. "optimizer": a step
         ends with every step of an optimizer.

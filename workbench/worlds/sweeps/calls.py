@@ -75,8 +75,8 @@ def sweep(
     compile_only
         Run nothing, and report only compile times, kernels and traffic.
     spread, measure_s
-        Measure until half of the 99.9 % interval is this share of the median, or until this many
-        seconds have passed.
+        Measure until half the width of the 99.9 % interval is this share of the median, or until
+        this many seconds have passed.
     rtol, atol
         The tolerance against eager, instead of the dtype's default.
     progress
