@@ -65,9 +65,9 @@ def load(
     num_runners
         For `.pt2`: the number of concurrent calls from several threads. Further calls queue.
     check
-        False skips the check of each call against the input contract. It saves less than a
-        microsecond for each tensor. Wrong shapes, strides, dtypes or devices then give wrong
-        results, or out-of-bounds reads and writes.
+        False skips the check of each call against the input contract. This saves less than a
+        microsecond per tensor. Wrong shapes, strides, dtypes or devices then give wrong results, or
+        out-of-bounds reads and writes.
     variant
         For a `.pt2` with variants of one model: the only one to use. By default, a call runs the
         first variant that the machine can run and that accepts its inputs. `package.variants` and
@@ -165,7 +165,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     Parameters
     ----------
     machine
-        None for this machine. For another machine, the result of `machine()` there, a dict with
+        None means this machine. For another machine, the result of `machine()` there, a dict with
         some of its fields, or the path of a JSON file that `python -m workbench.machine >
         target.json` wrote there.
 

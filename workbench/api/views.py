@@ -84,7 +84,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
         measured kernel times are compared too. `a` and `b` can also be two sessions or two
         profiles.
     names
-        The names of `a` and `b`. Default: their files or the compiled functions.
+        The names of `a` and `b`. Default: the names of their files or of the compiled functions.
 
     Raises
     ------

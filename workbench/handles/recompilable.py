@@ -135,8 +135,8 @@ class Recompilable(CompiledBase, ABC):
         """Compare with eager on these inputs; short for `workbench.verify`.
 
         With `ranks`, it compares every rank of a virtual cluster. `build` and `reference` are then
-        those of `workbench.verify`; otherwise they are arguments of the call. If the function has
-        arguments of these names, use `workbench.verify`, which takes the call's arguments
+        arguments of `workbench.verify`; otherwise they belong to the call. If the function has
+        arguments with these names, use `workbench.verify`, which takes the call's arguments
         separately.
         """
         if ranks is None:  # names of the function's own, then
@@ -181,7 +181,7 @@ class Recompilable(CompiledBase, ABC):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """The actions of a live view while this is alive, with a reason if one is blocked."""
+        """The actions of a live view while this object is alive; a blocked one has a reason."""
         from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
@@ -250,7 +250,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def on(self, target: str) -> Recompilable:
-        """Compile the same call for another target, such as "h100"; compiled once, then kept."""
+        """Compile the same call for another target, such as "h100"; the result is cached."""
         retargeted: Recompilable = self.retarget.on(target)
         return retargeted
 
@@ -302,7 +302,7 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
-        """The memory budgets that a live view of this can try."""
+        """The memory budgets that a live view of this compilation can try."""
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
@@ -311,9 +311,10 @@ class Recompilable(CompiledBase, ABC):
     def kernel(self, name: str) -> Any:
         """Return one Triton kernel as a separate call: Inductor's own, or one that you wrote.
 
-        `name` is an id such as "k3", or its name. The result is that of `wb.kernel`. Its inputs are
-        random: floating-point values between 0 and 1, and zeros for integers. Raises `UsageError`
-        for an unknown kernel, for a symbolic size, and for a compilation loaded from a file.
+        `name` is the kernel's id, such as "k3", or its name. The result is the same as from
+        `wb.kernel`. Its inputs are random: floating-point values between 0 and 1, and zeros for
+        integers. Raises `UsageError` for an unknown kernel, for a symbolic size, and for a
+        compilation loaded from a file.
         """
         from workbench.handles.kernels.ranked import get_gpu
         from workbench.worlds.world import ask, list_worlds

@@ -131,7 +131,7 @@ class OpenedFile:
         self.file.seek(0)
         content = self.file.read(min(self.size, _PAYLOAD_LIMIT))  # read(n) sets n bytes aside
         if f"sha256:{hashlib.sha256(content).hexdigest()}" != expected:
-            raise ArtifactError("The file was changed while it was read. Load it again.")
+            raise ArtifactError("The file was changed while it was being read. Load it again.")
         return content
 
 

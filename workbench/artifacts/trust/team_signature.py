@@ -94,7 +94,7 @@ def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey)
             write_again(file, members, name, signed.to_bytes())
     except OSError as error:
         raise ArtifactError(
-            f"Cannot write {target}: {error.strerror}. Choose a folder that is writable."
+            f"Cannot write {target}: {error.strerror}. Choose a writable folder."
         ) from error
     return signed.digest
 

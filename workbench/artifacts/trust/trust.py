@@ -313,7 +313,7 @@ def check_trust(
 def _check_given(path: str, digest: str, trusted: str) -> None:
     if not trusted.startswith("sha256:"):
         raise TrustError(
-            f"trust={trusted!r} is not a digest: pass trust={digest!r} after looking at it."
+            f"trust={trusted!r} is not a digest: pass trust={digest!r} after inspecting the file."
         )
     if not hmac.compare_digest(trusted.lower().encode(), digest.encode()):
         raise TrustError(
@@ -434,10 +434,7 @@ def _policy(path: Path, data: Mapping[str, Any]) -> Policy:
     if unknown:
         raise _wrong(
             path,
-            (
-                f"it has an unknown entry {unknown[0]!r}; only signed_by and forbid_trust_true are "
-                "allowed"
-            ),
+            (f"unknown entry {unknown[0]!r}; only signed_by and forbid_trust_true are allowed"),
         )
     forbid = data.get("forbid_trust_true", False)
     if not isinstance(forbid, bool):

@@ -153,7 +153,7 @@ class Description:
         stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
         if len(shape) != len(stride):
             has = f"{plural(len(shape), 'size')} and {plural(len(stride), 'stride')}"
-            raise UsageError(f"{known.path} has {has}: give as many sizes as strides.")
+            raise UsageError(f"{known.path} has {has}: give one stride for each size.")
         dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
         if not isinstance(getattr(torch, dtype, None), torch.dtype):
             raise UsageError(f"{dtype!r} is not a dtype: expected one of {', '.join(DTYPES)}.")

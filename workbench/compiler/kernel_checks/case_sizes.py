@@ -260,7 +260,7 @@ class _Sizes:
         for name, tensor in self.tensors.items():
             is_read = name not in self.written and tensor.dtype in _INDICES and tensor.numel()
             if is_read and int(tensor.max()) >= min(values) - 1:
-                raise _Unsure("its integers may be indices into another argument")
+                raise _Unsure("integers in an argument may be indices into another argument")
         for name, value in {**call.arguments, **self.constants}.items():
             if value is True and name in call.meta and _WHOLE.search(name):
                 raise _Unsure(f"{name} requires whole sizes")
@@ -297,13 +297,13 @@ class _Sizes:
         if callable(self.call.grid):
             config = smaller_call.configs[0].all_kwargs() if smaller_call.configs else {}
             if smaller_call.resolve_grid(config) != self.grid:
-                raise _Unsure("its grid differs for other sizes")
+                raise _Unsure("the grid changes with the size")
             return
         sizes = {size for tensor in self.tensors.values() for size in tensor.shape}
         counts = {*self._covers(), *sizes, *(a * b for a in sizes for b in sizes)}
         counts |= {a * b for a in sizes for b in self._covers()}
         if any(count > 1 and count not in counts for count in self.grid):
-            raise _Unsure("its grid is a tuple that cannot be derived from the sizes")
+            raise _Unsure("the grid is a tuple that cannot be derived from the sizes")
 
 
 def _comes_of(value: float, size: int) -> bool:

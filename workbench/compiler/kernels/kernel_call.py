@@ -203,9 +203,13 @@ class KernelCall:
             except Exception as error:  # it is the user's
                 reason = describe_error(error)
                 lacking = " That name is unknown." if isinstance(error, KeyError) else ""
-                raise UsageError(f"{self.name}: its grid raised {reason}.{lacking}") from error
+                raise UsageError(
+                    f"{self.name}: the grid function raised {reason}.{lacking}"
+                ) from error
             if callable(grid):
-                raise UsageError(f"{self.name}: its grid returns another function, not a tuple.")
+                raise UsageError(
+                    f"{self.name}: the grid function returns another function, not a tuple."
+                )
         refuse_grid(grid, self.name)
         sizes = [*map(operator.index, grid), *(1,) * (_AXES - len(grid))]
         return sizes[0], sizes[1], sizes[2]
@@ -317,7 +321,7 @@ def refuse_grid(grid: Any, kernel: str) -> None:
             ) from None
         if number < 1:
             raise EmptyGrid(
-                f"{kernel}: part {axis} of the grid is {number}, so no program would run."
+                f"{kernel}: part {axis} of the grid is {number}, so no program instance would run."
             )
 
 

@@ -172,8 +172,8 @@ def _pads(
         fits = value == REPEAT or isinstance(value, int | float if is_float else int)
         if not fits:
             raise UsageError(
-                f"pad of {paths[leaf]} ({dtype}) is {value!r}: expected a number of that type or "
-                f"{REPEAT!r}."
+                f"The pad value of {paths[leaf]} ({dtype}) is {value!r}: expected a number of "
+                f"that type or {REPEAT!r}."
             )
         yield leaf, value
 

@@ -118,7 +118,7 @@ class Checkpoint:
 
     @property
     def budgets(self) -> Budgets:
-        """All figures known now, as data."""
+        """All figures known so far, as data."""
         reports = (self.report, *self._more.values())
         points = (
             point for r in reports for point in list_points(r, self._gpu, self._peaks, self._checks)

@@ -92,11 +92,12 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
 
 
 def refuse_for_host(**wanted: bool) -> None:
-    """Raise `UsageError` for requests that only a program of a virtual GPU supports."""
+    """Raise `UsageError` for requests that only a program for a virtual GPU supports."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
         raise UsageError(
-            f"{name}=True is for programs of a virtual GPU, which run in an interpreter. Leave it "
-            "out, or compile with target='h100' or another name in targets()."
+            f"{name}=True is for programs compiled for a virtual GPU, which run in an "
+            "interpreter. Leave it out, or compile with target='h100' or another name in "
+            "targets()."
         )
 
 

@@ -50,8 +50,8 @@ def sweep(
     Parameters
     ----------
     args
-        The example inputs, or a function that makes them from the sizes in `over`, such as `lambda
-        batch: (torch.randn(batch, 64),)`.
+        The example inputs, or a function that creates them from the sizes in `over`, such as
+        `lambda batch: (torch.randn(batch, 64),)`.
     over
         The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
         `target`, an Inductor option by its name, or a size that `args` takes. A `target` is a name

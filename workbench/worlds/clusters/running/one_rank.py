@@ -229,7 +229,7 @@ class _OneRank:
         ]
         if any(tensor.is_meta for tensor in tensors):
             raise NoNumbers(
-                "The model or an input is on meta and has no values. Build it small and on the "
+                "The model or an input is on meta and has no values. Build a small model on the "
                 "CPU, without torch.device('meta'). Seed it with torch.manual_seed, and pass "
                 "inputs with values."
             )

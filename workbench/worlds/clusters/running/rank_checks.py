@@ -100,9 +100,9 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
     was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
-        f"build makes a program that differs from the compiled one: call {at + 1} of its graph is "
-        f"{now} instead of {was}. Pass the function that made the model, with inputs of the same "
-        "sizes and dtypes."
+        f"build creates a program that differs from the compiled one: call {at + 1} of its graph "
+        f"is {now} instead of {was}. Pass the function that created the model, with inputs of the "
+        "same sizes and dtypes."
     )
 
 
