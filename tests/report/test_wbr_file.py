@@ -59,7 +59,7 @@ def test_unknown_record_kinds_are_kept(sample_report: Report) -> None:
         *(gzip.compress(each, mtime=0) for each in (b"[]", b"{}", b'{"schema": 1}')),
         gzip.compress(b'{"schema": 1, "sizes": {"texts": "1"}}', mtime=0),
     ],
-    ids=["empty", "text", "a list", "nothing known", "texts are missing", "sizes that are texts"],
+    ids=["empty", "text", "a list", "nothing known", "no texts", "sizes that are texts"],
 )
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     with pytest.raises(ArtifactError):
