@@ -137,7 +137,7 @@ def compile_async(
     """Compile in a worker process; takes the arguments of `aot_compile`.
 
     Returns immediately. The job has `.progress`, `.cancel()`, `.result(timeout=None)` and
-    `.done()`, and can be awaited. Its result runs on the live module, whose weights stay in place.
+    `.done()`, and can be awaited. Its result uses the live module, whose weights stay in place.
     For a virtual GPU the result cannot be called, as with `aot_compile`.
 
     Raises

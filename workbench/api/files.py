@@ -134,9 +134,9 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     Parameters
     ----------
     path
-        A path or a binary file-like object: an `.aot` or `.pt2` file of this workbench. Files of
-        torch's `save_compiled_function`, `aoti_compile_and_package` and `torch.export.save` work
-        too.
+        A path or a binary file-like object: an `.aot` or `.pt2` file written by this workbench.
+        Files of torch's `save_compiled_function`, `aoti_compile_and_package` and
+        `torch.export.save` work too.
     verify
         Verify the hashes of all members. By default, the smallest members are verified, up to 64
         MiB in all; the others are reported as "not hashed".

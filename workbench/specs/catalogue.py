@@ -134,7 +134,9 @@ def _tables(file: Path) -> dict[str, Any]:
         kind = file.suffix.removeprefix(".").upper()
         raise UsageError(f"{file.name} is not valid {kind}: {error}") from error
     if not isinstance(tables, dict):
-        raise UsageError(f"{file.name} must have one table for each GPU, by its name.")
+        raise UsageError(
+            f"{file.name} must have one table for each GPU, with the GPU's name as its key."
+        )
     return tables
 
 

@@ -63,10 +63,10 @@ REFUSED = {
     ),
     "add: BLOCK is a tensor, but tl.constexpr needs a number": lambda: call(BLOCK=torch.tensor(8)),
     "is a launch: pass wb.kernel the kernel itself, and grid": lambda: call(add[(4,)], BLOCK=8),
-    "add: BLOCK is given, but its autotuner's configurations set it": lambda: call(
+    "add: BLOCK is given, but the autotuner's configurations also set it": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
     ),
-    "add: num_warps is given, but its autotuner's configurations": lambda: call(
+    "add: num_warps is given, but the autotuner's configurations": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), num_warps=8
     ),
 }

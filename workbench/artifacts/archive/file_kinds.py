@@ -178,9 +178,9 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             refuse_text(name, head)
             refuse_old_pickle(name, *_read_ends(file))
             raise ArtifactError(
-                f"{name} is not an artifact or package of this workbench, nor written by torch's "
-                "save_compiled_function, aoti_compile_and_package or torch.export.save. Pass the "
-                "path of an .aot or .pt2 file."
+                f"{name} is not an artifact or package of this workbench, and was not written by "
+                "torch's save_compiled_function, aoti_compile_and_package or torch.export.save. "
+                "Pass the path of an .aot or .pt2 file."
             )
         content, end = _read_ends(file)
         refuse_legacy_save(name, content)

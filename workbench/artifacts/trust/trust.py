@@ -338,8 +338,8 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
             return
     raise TrustError(
         f"{path} is not signed by a key in the policy {policy.path} ({policy.signers(keys)}). "
-        "Nothing was executed; trust= does not override the policy. Ask the owner of such a key "
-        f"to sign it: wb.sign({path!r}, 'team.pem')."
+        "Nothing was executed; trust= does not override the policy. Ask the owner of a listed "
+        f"key to sign the file: wb.sign({path!r}, 'team.pem')."
         + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
 

@@ -257,9 +257,9 @@ class KernelCall:
         twice = [name for name in self.meta if name in set_there]
         if twice:
             raise UsageError(
-                f"{self.name}: {twice[0]} is given, but its autotuner's configurations set it too, "
-                "which Triton refuses. Leave it out, or pass the kernel without its autotuner: "
-                f"{self.name}.fn."
+                f"{self.name}: {twice[0]} is given, but the autotuner's configurations also set "
+                "it, which Triton rejects. Leave it out, or pass the kernel without its "
+                f"autotuner: {self.name}.fn."
             )
 
 

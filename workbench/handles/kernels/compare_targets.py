@@ -59,7 +59,7 @@ def compare(
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
-    """Return the GPUs of these names, each once; raises `UsageError` unless all are GPUs."""
+    """Return the GPUs with these names, without duplicates; raises `UsageError` for other names."""
     if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'

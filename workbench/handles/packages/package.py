@@ -30,7 +30,7 @@ class Package(OpenPackage):
     A package with one model is called like that model; with several, call `package[name]`. If they
     are variants of one model, the first in `variants` that accepts the inputs runs. Every call is
     checked against the input contract, and its outputs do not require grad. As a context manager,
-    it closes the package at the end. `originals` has the models that it was made from in this
+    it closes the package at the end. `originals` has the models that it was created from in this
     process, by name.
 
     Examples

@@ -82,7 +82,7 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
 class BrokenCall:
     """Try fixes for the graph breaks of a call, in copies.
 
-    Raises `UsageError` for anything but a Python function.
+    Raises `UsageError` if the target is not a Python function.
     """
 
     def __init__(self, fn: Any, inputs: Inputs):

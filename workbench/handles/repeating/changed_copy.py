@@ -35,7 +35,7 @@ def rewrite_callable(target: Any, *changes: Change) -> Any:
 
     Code above the functions sees the same globals. Raises `UsageError` unless the lines belong to a
     plain function or method that this callable starts with. They may also belong to a function of
-    the same package that is called from there by its name.
+    the same package that this callable calls by name.
     """
     if isinstance(target, functools.partial):
         inner = rewrite_callable(target.func, *changes)

@@ -35,10 +35,11 @@ def verify(
     """Run eager and the compiled code on copies of the inputs, and compare every effect.
 
     Effects are outputs, inputs after the call, parameters, buffers and other values that the call
-    changes, gradients if compiled with them, and the random state. The reference is `reference=`,
-    then the live function or module, then the importable one that the file names. Without any, it
-    raises `UsageError`. Everything is restored afterwards. A leaf that differs is reported as not
-    checked if another seed changes it too. Nothing is checked if the collectives transfer no data.
+    changes, gradients if compiled with them, and the random state. The reference is the first
+    available of `reference=`, the live function or module, and the importable one that the file
+    names. Raises `UsageError` if there is none. Everything is restored afterwards. A leaf that
+    differs is reported as not checked if another seed changes it too. Nothing is checked if the
+    collectives transfer no data.
     """
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):

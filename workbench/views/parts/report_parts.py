@@ -245,7 +245,7 @@ def build_wrapper_part(report: Report, id: str) -> WrapperPart:
         raise UsageError(f"Unknown wrapper {id!r}; the report has {known}.")
     text = find_text(report.texts, wrapper.text)
     if text is None:
-        raise UsageError(f"The text of {id} was not kept in the report.")
+        raise UsageError(f"The text of {id} was not saved in the report.")
     text = _FOLDER.sub(r"\1", text)
     kernels = _kernels_of_lines(report, wrapper, text)
     return {"kind": "wrapper", "id": id, "text": text, "kernels": kernels}

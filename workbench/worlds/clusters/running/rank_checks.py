@@ -80,9 +80,9 @@ def check_ranks(question: RankQuestion) -> RankVerification:
         if isinstance(raised, WorkbenchError):
             raise type(raised)(f"On rank {failure.rank}: {raised}") from raised
         raise UsageError(
-            f"The program cannot run on rank {failure.rank} "
-            f"({type(raised).__name__}: {read_first_line(raised)}). Try this rank alone: "
-            f"`with wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
+            f"The program cannot run on rank {failure.rank} ({type(raised).__name__}: "
+            f"{read_first_line(raised)}). Try this rank on its own: `with "
+            f"wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
             "build(mesh)`."
         ) from raised
     _refuse_other_program(question, runs[question.rank].captured)
