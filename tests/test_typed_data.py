@@ -174,7 +174,7 @@ def test_columns_are_read_as_rows_are() -> None:
         ({"count": [1], "names": [["a", 5]]}, "names[0][1] is 5: expected a text"),
         ({"count": [1], "pairs": [[["a", 1], ["b", "2"]]]}, "pairs[0][1][1] is '2': expected"),
         ({"count": "12"}, "count is '12': expected a list"),
-        ({"count": [1], "names": []}, "its columns differ in length"),
+        ({"count": [1], "names": []}, "the columns differ in length"),
         ({"count": 5}, "count is 5: expected a list"),
     ],
 )

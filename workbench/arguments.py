@@ -402,11 +402,11 @@ def submit(executor: Executor, function: Callable[..., _T], *args: Any) -> Futur
         future = executor.submit(function, *args)
     except Exception as error:  # of a class of the user; a closed one raises RuntimeError
         raise UsageError(
-            f"executor, a {name}, accepts no work ({read_first_line(error)}). Pass an open one."
+            f"executor (a {name}) does not accept work: {read_first_line(error)}. Pass an open one."
         ) from error
     if not isinstance(future, Future):
         raise UsageError(
-            f"submit of executor, a {name}, returns {shown(future)}: expected a "
+            f"executor.submit() of a {name} returned {shown(future)}: expected a "
             "concurrent.futures.Future."
         )
     return future

@@ -19,8 +19,8 @@ def check_file_path(given: object) -> str:
         text = repr(given).encode("utf-8", "backslashreplace").decode()
         raise UsageError(f"No file can have the path {text[:_SHOWN]}: {why}.")
     raise UsageError(
-        f"The path of a file is of type {type(given).__name__}: expected a str or a pathlib.Path, "
-        "such as 'model.pt2'."
+        f"The file path is of type {type(given).__name__}: expected a str or a pathlib.Path, such "
+        "as 'model.pt2'."
     )
 
 

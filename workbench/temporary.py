@@ -185,13 +185,13 @@ def make_private_folder(path: Path) -> Path:
     inode = path.lstat()
     if not stat.S_ISDIR(inode.st_mode):
         raise WorkbenchError(
-            f"The cache folder {path} is a link, not a folder; code found there would be run. "
+            f"The cache folder {path} is a link, not a folder; code in it would be executed. "
             "Remove it, or name another folder in AOT_WORKBENCH_CACHE."
         )
     if inode.st_uid != os.getuid():
         raise WorkbenchError(
-            f"The cache folder {path} belongs to user {inode.st_uid}, not to you; code found there "
-            "would be run. Remove it, or name another folder in AOT_WORKBENCH_CACHE."
+            f"The cache folder {path} belongs to user {inode.st_uid}, not to you; code in it "
+            "would be executed. Remove it, or name another folder in AOT_WORKBENCH_CACHE."
         )
     if stat.S_IMODE(inode.st_mode) & 0o077:
         path.chmod(0o700)

@@ -76,7 +76,7 @@ def read_columns(kind: type, stored: Mapping[str, Sequence[Any]]) -> dict[str, S
             raise Misfit("a list", values).within(name)
     lengths = {len(values) for values in stored.values()}
     if len(lengths) > 1:
-        raise ValueError("its columns differ in length")
+        raise ValueError("the columns differ in length")
     length = max(lengths, default=0)
     columns: dict[str, Sequence[Any]] = {}
     for part in _list_parts(kind):

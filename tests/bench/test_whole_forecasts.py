@@ -30,4 +30,4 @@ def test_another_program_and_what_is_not_known_do_not_count() -> None:
     table = whole_forecasts.make_table([row, other, part])
     assert table.startswith("1 of 3 programs")
     assert "Their median error is 10 %" in table
-    assert "in 1 of 1" in table
+    assert "for 1 of 1" in table

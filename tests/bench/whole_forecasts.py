@@ -76,8 +76,8 @@ def make_table(rows: Sequence[Row]) -> str:
     lines = [
         f"{len(whole)} of {len(rows)} programs have no calls of unknown time, and call the same "
         f"libraries here as in the measured run. Their median error is "
-        f"{statistics.median(offs):.0%} (target: at most {REACH:.0%}). The interval "
-        f"holds in {sum(held)} of {len(held)}.",
+        f"{statistics.median(offs):.0%} (target: at most {REACH:.0%}). The measured time is within "
+        f"the interval for {sum(held)} of {len(held)}.",
         "",
         "| program | kernels | measured | forecast | error | interval holds | unknown |",
         "| --- | --- | --- | --- | --- | --- | --- |",

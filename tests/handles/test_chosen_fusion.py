@@ -70,7 +70,7 @@ def test_what_cannot_be_fused_says_why() -> None:
 def test_names_that_are_not_there_are_refused(together: Any) -> None:
     with pytest.raises(wb.UsageError, match="'k7' is neither a kernel"):
         together.with_fusion(forbid=[("k7", "relu")])
-    with pytest.raises(wb.UsageError, match="are one operation before fusion"):
+    with pytest.raises(wb.UsageError, match="are the same operation before fusion"):
         together.with_fusion(forbid=[("k0", "relu")])
     with pytest.raises(wb.UsageError, match="its item 'k0' is not a tuple"):
         together.with_fusion(forbid=["k0"])

@@ -48,9 +48,9 @@ def test_an_unknown_kind_is_text(tmp_path: Path) -> None:
 
 
 def test_an_unknown_kind_says_what_it_lacks() -> None:
-    with pytest.raises(UsageError, match="Unknown has neither this table"):
+    with pytest.raises(UsageError, match="Unknown does not have this table"):
         presenter().frame(Unknown("a"))
-    with pytest.raises(UsageError, match="Unknown has neither this table nor this chart"):
+    with pytest.raises(UsageError, match="Unknown does not have this table or chart"):
         presenter().plot(Unknown("a"))
     with pytest.raises(NotImplementedError):
         presenter().display(Unknown("a"))

@@ -137,7 +137,7 @@ def compile_async(
     """Compile in a worker process; takes the arguments of `aot_compile`.
 
     Returns immediately. The job has `.progress`, `.cancel()`, `.result(timeout=None)` and
-    `.done()`, and can be awaited. Its result runs on the live module, whose weights stay in place.
+    `.done()`, and can be awaited. Its result uses the live module, whose weights stay in place.
     For a virtual GPU the result cannot be called, as with `aot_compile`.
 
     Raises
@@ -190,14 +190,15 @@ def package(
         file. `args`, `kwargs` and `dynamic_shapes` are then mappings with the same names.
         `options`, `mode` and `weights` are one value for all models, or a mapping.
     args, kwargs
-        Example inputs, as in torch.export.export. An exported program brings its own.
+        Example inputs, as in torch.export.export. An ExportedProgram already has them.
     path
         The file to write, ending in `.pt2`. It is written atomically.
     dynamic_shapes
-        As in torch.export.export; not for an exported program. A Dim without a minimum works as in
-        `aot_compile`.
+        As in torch.export.export; not allowed for an ExportedProgram. A Dim without a minimum works
+        as in `aot_compile`.
     options, mode
-        Inductor's, as in torch.compile. They may be combined; an option overrides the mode.
+        Inductor's options and mode, as in torch.compile. They may be combined; an option overrides
+        the mode.
     weights
         "inside" puts the weights into the library. `"beside"` maps them from the file without a
         copy, which starts the fastest. "later" leaves them out of the file: call `update_weights`
@@ -221,8 +222,8 @@ def package(
     Raises
     ------
     UsageError
-        The request is invalid: wrong inputs, an unknown option, mode or model name, or a file that
-        holds anything but variants of this model.
+        The request is invalid: wrong inputs, an unknown option, mode or model name, or the file
+        contains something other than variants of this model.
     TrustError
         A variant is added to a file that is not trusted.
     CaptureError
@@ -294,7 +295,7 @@ def rehearse(
     inputs. A fix is refused if it raises, or if outputs, gradients or inputs after the call differ.
     A fix "cures" if it leaves one graph, and "helps" if it leaves fewer graphs or breaks, but some
     breaks remain. Random state, inputs and modules are restored, but not files and objects that
-    the function changes. Raises what the function raises.
+    the function changes. Exceptions of the function are passed on.
 
     Examples
     --------
@@ -369,8 +370,8 @@ def variants(
     Parameters
     ----------
     fn
-        A function, method or module, not compiled before. It may be defined in a script or a
-        notebook cell: pass it to `load` again.
+        A function, method or module that was not compiled before. It may be defined in a script or
+        a notebook cell: pass it to `load` again.
     calls
         For each call, the tuple of its positional arguments. For keyword arguments or a backward
         pass, pass a function that receives the compiled `fn` and calls it.

@@ -47,8 +47,8 @@ def fits(
     and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
     `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
     not included. Linear extrapolation misses tensors that torch keeps or places differently in a
-    deeper model: 2.6 % more memory in a ViT of six layers, 8 % less in a decoding step. Larger
-    `layers` are more accurate.
+    deeper model. For six layers, the estimate was 2.6 % too low for a ViT and 8 % too high for a
+    decoding step. Larger values of `layers` are more accurate.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def fits(
         The depths to compile. An optional third depth checks linearity, because a shallower model
         may hold other temporaries. None compiles the whole model.
     total
-        The total number of layers, if the model has fewer or is made by a function.
+        The total number of layers, if the model has fewer layers or is created by a function.
     capacity
-        The capacity in bytes. Default: the GPU's.
+        The capacity in bytes. Default: the GPU's capacity.
     progress
         Called with the name of each phase and the seconds since the start. By default a progress
         line is shown in terminals and interactive notebooks.
@@ -161,9 +161,9 @@ def verify(
         The size of the virtual cluster that `x` was compiled in, at most 16.
     build
         With `ranks`, builds the program on a mesh. `build(mesh)` returns the model or function, or
-        a pair of it and the tuple of this rank's inputs. Every rank calls it with real values on
-        the CPU, because the values of the other ranks exist nowhere else. Without `build`, nothing
-        is checked.
+        a pair: the model or function, and the tuple of this rank's inputs. Every rank calls it with
+        real values on the CPU, because the values of the other ranks exist nowhere else. Without
+        `build`, nothing is checked.
     loss
         With `ranks` and `reference`: how to combine the losses of ranks that hold different parts
         of an output. "mean" fits gradients averaged over ranks, as in data parallel. "sum" fits
@@ -175,7 +175,8 @@ def verify(
         There is no reference, there are no values to compute with, or `build` returns a program
         other than the compiled one.
     ContractError
-        The call differs from the compiled one, or a value that was compiled in has changed.
+        The call differs from the compiled one, or a value that was compiled in as a constant has
+        changed.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def verify(
             atol=atol,
         )
     if build is not None:
-        raise UsageError("build= makes the program on every rank: also pass ranks=.")
+        raise UsageError("build= creates the program on every rank: also pass ranks=.")
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.verification import Question, verify_program
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -354,8 +355,8 @@ def roundtrip(
     model
         The model to call, if a package holds several.
     progress
-        Called with each start-up mode and the seconds since the start. By default a line shows
-        which one runs.
+        Called with each start-up mode and the seconds since the start. By default, a line shows
+        which mode is running.
 
     Raises
     ------

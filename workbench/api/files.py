@@ -42,9 +42,9 @@ def load(
     variant: str | None = None,
     on_miss: str | None = None,
 ) -> Compiled | Package | LoadedVariants:
-    """Open an `.aot`, `.aotv` or `.pt2` file, or one that torch wrote, ready to be called.
+    """Load an `.aot`, `.aotv` or `.pt2` file, or a file written by torch, as a callable.
 
-    A `.pt2` goes straight to its compiled code: no compiler is imported, looked for or run.
+    A `.pt2` runs its compiled code directly: no compiler is imported, searched for or run.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def load(
     num_runners
         For `.pt2`: the number of concurrent calls from several threads. Further calls queue.
     check
-        False skips the check of each call against the input contract. It saves less than a
-        microsecond for each tensor. Wrong shapes, strides, dtypes or devices then give wrong
-        results, or out-of-bounds reads and writes.
+        False skips the check of each call against the input contract. This saves less than a
+        microsecond per tensor. Wrong shapes, strides, dtypes or devices then give wrong results, or
+        out-of-bounds reads and writes.
     variant
         For a `.pt2` with variants of one model: the only one to use. By default, a call runs the
         first variant that the machine can run and that accepts its inputs. `package.variants` and
@@ -134,9 +134,9 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     Parameters
     ----------
     path
-        A path or a binary file-like object: an `.aot` or `.pt2` file of this workbench. Files of
-        torch's `save_compiled_function`, `aoti_compile_and_package` and `torch.export.save` work
-        too.
+        A path or a binary file-like object: an `.aot` or `.pt2` file written by this workbench.
+        Files of torch's `save_compiled_function`, `aoti_compile_and_package` and
+        `torch.export.save` work too.
     verify
         Verify the hashes of all members. By default, the smallest members are verified, up to 64
         MiB in all; the others are reported as "not hashed".
@@ -165,7 +165,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     Parameters
     ----------
     machine
-        None for this machine. For another machine, the result of `machine()` there, a dict with
+        None means this machine. For another machine, the result of `machine()` there, a dict with
         some of its fields, or the path of a JSON file that `python -m workbench.machine >
         target.json` wrote there.
 

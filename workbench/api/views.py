@@ -92,7 +92,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
         measured kernel times are compared too. `a` and `b` can also be two sessions or two
         profiles.
     names
-        The names of `a` and `b`. Default: their files or the compiled functions.
+        The names of `a` and `b`. Default: the names of their files or of the compiled functions.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     Raises
     ------
     UsageError
-        One of them has no recorded cache key.
+        `a` or `b` has no recorded cache key.
 
     Examples
     --------
@@ -163,10 +163,10 @@ def launches(
     only where the GPU has to wait. The result prints its figures; `.frame()` has a row for each
     launch, `.plot()` draws both timelines.
 
-    `workbench.analysis.gpu_model.launches` says what the model includes and omits, and the source
-    of each cost. The costs were measured on other machines, and another host may take several times
-    as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has the measured
-    time of the call.
+    `workbench.analysis.gpu_model.launches` documents what the model includes and omits, and the
+    source of each cost. The costs were measured on other machines, and another host may take
+    several times as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has
+    the measured time of the call.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def opportunities(x: Any) -> Opportunities:
     Raises
     ------
     UsageError
-        It has no report.
+        `x` has no report.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def opportunities(x: Any) -> Opportunities:
 
 @checked
 def targets(name: str | None = None) -> pandas.DataFrame:
-    """List the GPUs that can be a target, or the numbers of one GPU with their sources.
+    """List the GPUs that can be a target, or one GPU's specifications with their sources.
 
     To add GPUs, put tables in `*.toml` or `*.json` files in the folder `gpus` of the data folder
     (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::

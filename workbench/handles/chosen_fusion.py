@@ -62,7 +62,10 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 
 
 def compile_again(made: Any, choice: FusionChoice) -> Any:
-    """Return a recompiled file with a note on its fusion choice; raises `UsageError` if unmet."""
+    """Return a recompiled file with a note on its fusion choice.
+
+    Raises `UsageError` if the choice was not applied.
+    """
     forbid, force = (
         [(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)
     )
@@ -100,7 +103,7 @@ def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]
         a, b = (list_operations(report, name) for name in pair)
         if a & b:
             raise UsageError(
-                f"{pair[0]} and {pair[1]} are one operation before fusion. Name two from "
+                f"{pair[0]} and {pair[1]} are the same operation before fusion. Name two from "
                 "frame('scheduler_nodes')."
             )
         pairs.append((a, b))

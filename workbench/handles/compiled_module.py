@@ -23,7 +23,7 @@ class CompiledModule(Compiled, torch.nn.Module):
     """Call a compiled module; `aot_compile` returns this, and `load` if the module is known.
 
     Its parameters, buffers, submodules and hooks are those of the eager module, under the same
-    names. It can replace that module, and a state_dict of either fits the other.
+    names. It can replace that module, and their state_dicts are interchangeable.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def training(self) -> bool:
-        """The mode of the eager module."""
+        """Whether the eager module is in training mode."""
         return bool(self._plan.receiver[0].training)
 
     @training.setter
@@ -51,7 +51,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         self._plan.receiver[0].training = mode
 
     def train(self, mode: bool = True) -> CompiledModule:
-        """Set the mode that it was compiled in; raises `UsageError` for the other one."""
+        """Set training or eval mode; raises `UsageError` unless it was compiled in this mode."""
         if self._plan.contract.training not in (None, mode):
             asked, there = ("train", "evaluation") if mode else ("eval", "training")
             raise UsageError(
@@ -68,9 +68,9 @@ class CompiledModule(Compiled, torch.nn.Module):
                 made = fn(tensor)
             if (made.dtype, made.device) != (tensor.dtype, tensor.device):
                 raise UsageError(
-                    f"{self.name} was compiled for {name} as {tensor.dtype} on {tensor.device}; it "
-                    f"cannot become {made.dtype} on {made.device}. Convert the eager module "
-                    "(.module) and recompile it."
+                    f"{self.name} was compiled with {name} as {tensor.dtype} on {tensor.device}, "
+                    f"so it cannot be converted to {made.dtype} on {made.device}. Convert the "
+                    "eager module (.module) and recompile it."
                 )
         self._plan.receiver[0]._apply(fn, recurse)
         return self
@@ -131,7 +131,7 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
 
 
 def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return eager code for a `target` that is compiled or has compiled parts, with notes."""
+    """Return the eager code of a `target` that is compiled or has compiled parts, with notes."""
     if isinstance(target, Compiled):
         if target.original is None:
             raise UsageError(

@@ -67,8 +67,8 @@ class CrossCompiled(Recompilable):
     def check_kernels(self, /, *args: Any, time_limit: float = 60.0, **kwargs: Any) -> KernelCheck:
         """Run the program on the CPU and instrument each launch of a Triton kernel in it.
 
-        This covers Inductor's kernels and the user's, each with its arguments in this call, and
-        those of the backward pass. It detects out-of-bounds accesses, races between program
+        This covers Inductor's and user-written kernels, in the forward and backward pass, each with
+        its arguments in this call. It detects out-of-bounds accesses, races between program
         instances, conflicting lanes, and missing barriers. `wb.verify` compares values.
         `time_limit` is in seconds for each launch. Raises `UsageError` if the program cannot run
         here, `ContractError` for a call that does not fit.
@@ -120,8 +120,8 @@ class CrossCompiled(Recompilable):
         """Raise `UsageError`: nothing can be measured on a virtual GPU."""
         raise UsageError(
             f"Nothing can be measured on {self.gpu.device_name}, which is not in this machine. "
-            "Compile on a machine that has one with target='cuda'. .report.frame('resources') has "
-            "estimates."
+            "Compile with target='cuda' on a machine that has this GPU. "
+            ".report.frame('resources') has estimates."
         )
 
 

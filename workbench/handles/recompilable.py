@@ -64,7 +64,7 @@ class Retarget(LivePart):
         return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
-        """Compile the same call for another target; raises what a compilation raises."""
+        """Compile the same call for another target; raises the errors of a compilation."""
         if target == self._x.report.request.target:
             return self._x
         job = self._jobs.get(target)
@@ -136,8 +136,8 @@ class Recompilable(CompiledBase, ABC):
         """Compare with eager on these inputs; short for `workbench.verify`.
 
         With `ranks`, it compares every rank of a virtual cluster. `build` and `reference` are then
-        those of `workbench.verify`; otherwise they are arguments of the call. If the function has
-        arguments of these names, use `workbench.verify`, which takes the call's arguments
+        arguments of `workbench.verify`; otherwise they belong to the call. If the function has
+        arguments with these names, use `workbench.verify`, which takes the call's arguments
         separately.
         """
         if ranks is None:  # names of the function's own, then
@@ -182,7 +182,7 @@ class Recompilable(CompiledBase, ABC):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """The actions of a live view while this is alive, with a reason if one is blocked."""
+        """The actions of a live view while this object is alive; a blocked one has a reason."""
         from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
@@ -224,7 +224,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
-        """Start trying an opportunity of this compilation; raises `UsageError` where it cannot."""
+        """Start trying an opportunity of this compilation; raises `UsageError` if it cannot."""
         from workbench.handles.opportunities.opportunity_trial import try_in_background
 
         return try_in_background(self, change)
@@ -251,7 +251,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def on(self, target: str) -> Recompilable:
-        """Compile the same call for another target, such as "h100"; compiled once, then kept."""
+        """Compile the same call for another target, such as "h100"; the result is cached."""
         retargeted: Recompilable = self.retarget.on(target)
         return retargeted
 
@@ -265,8 +265,8 @@ class Recompilable(CompiledBase, ABC):
         on this CPU. With `eager=True`, the eager peak is also counted once, on tensors without
         data, and stored in the report. This is the default for a GPU that is not here: a copy of
         the call runs on such tensors, in a fraction of a second. On the host, Dynamo captures the
-        call once more. Its graph frees values earlier than Python does; `.measure` has the true
-        figure. Raises `UsageError` for a compilation without a generated program.
+        call once more. Its graph frees values earlier than Python does; `.measure` measures the
+        real peak. Raises `UsageError` for a compilation without a generated program.
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import explain_unknown_memory
@@ -291,10 +291,10 @@ class Recompilable(CompiledBase, ABC):
 
         The step is compiled once more, for its joint graph. `.at(0.5)` of the result compiles a
         budget and reads its peak; `.best()` is the lowest of those peaks. Further calls return the
-        same object. `estimator` selects the times by which torch chooses saved activations. "flops"
-        is torch's own; "roofline" includes memory traffic, on the GPU of the compilation. Raises
-        `UsageError` for calls without a backward pass or loaded from a file, and for the roofline
-        of a CPU.
+        same object. `estimator` selects the operator times from which torch chooses saved
+        activations. "flops" is torch's own; "roofline" includes memory traffic, on the GPU of the
+        compilation. Raises `UsageError` for calls without a backward pass or loaded from a file,
+        and for the roofline of a CPU.
         """
         from workbench.handles.running.progress_line import follow_in_a_line
 
@@ -303,7 +303,7 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
-        """The memory budgets that a live view of this can try."""
+        """The memory budgets that a live view of this compilation can try."""
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
@@ -312,9 +312,10 @@ class Recompilable(CompiledBase, ABC):
     def kernel(self, name: str) -> Any:
         """Return one Triton kernel as a separate call: Inductor's own, or one that you wrote.
 
-        `name` is an id such as "k3", or its name. The result is that of `wb.kernel`. Its inputs are
-        random: floating-point values between 0 and 1, and zeros for integers. Raises `UsageError`
-        for an unknown kernel, for a symbolic size, and for a compilation loaded from a file.
+        `name` is the kernel's id, such as "k3", or its name. The result is the same as from
+        `wb.kernel`. Its inputs are random: floating-point values between 0 and 1, and zeros for
+        integers. Raises `UsageError` for an unknown kernel, for a symbolic size, and for a
+        compilation loaded from a file.
         """
         from workbench.handles.kernels.ranked import get_gpu
         from workbench.worlds.world import ask, list_worlds
@@ -344,10 +345,10 @@ class Recompilable(CompiledBase, ABC):
 
         None is run. Time the first few on the GPU: for four kernels on an H200, the top pick took
         1.00 to 2.95 times the best time, and the best of the top 5 took 1.00 to 1.09 times. For
-        matmuls that you wrote in Triton, `docs/pages/about/ranked-configurations.md` says how often
-        the best config of a device is ranked near the top. A configuration is refused if its K-loop
-        iteration spans more than one scale block. This check needs an argument with a name such as
-        `SCALE_K` or `group_k`, or `SCALE_K` in `sizes`.
+        matmuls that you wrote in Triton, `docs/pages/about/ranked-configurations.md` shows how
+        often the best config of a device is ranked near the top. A configuration is refused if its
+        K-loop iteration spans more than one scale block. This check needs an argument with a name
+        such as `SCALE_K` or `group_k`, or `SCALE_K` in `sizes`.
 
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as `{"XBLOCK":
         (64, 128)}`; missing values derive from the kernel. For hand-written matmuls, `sizes` has M,

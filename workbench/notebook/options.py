@@ -143,7 +143,7 @@ def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:
         low, high = (int(match[end]) if match[end] else None for end in ("low", "high"))
         if match["low"] is not None or name not in ranges:
             if ranges.setdefault(name, (low, high)) != (low, high):
-                raise UsageError(f"-d {spec}: {name} already has another range.")
+                raise UsageError(f"-d {spec}: {name} already has a different range.")
             dims.setdefault(name, Dim(name, min=low, max=high))
         shapes.setdefault(match["arg"], {})[int(match["dim"])] = dims[name]
     return shapes

@@ -256,7 +256,7 @@ def _open(header: Mapping[str, Any], readers: Mapping[str, Callable[[], Any]]) -
         elif kind == "table":
             unknown[name] = read()
     if "texts" not in readers:
-        raise ArtifactError("The report is damaged: it has no texts.")
+        raise ArtifactError("The report is damaged: its texts are missing.")
     return _fields(header, Lazy(tables), LazyTexts(readers["texts"]), unknown)
 
 

@@ -69,19 +69,19 @@ def plan_trip(
     if isinstance(x, Package):
         return _of_package(x, args, kwargs, reference, model, shipment)
     if model is not None:
-        raise UsageError(f"model={model!r} names one of several in a package: leave it out.")
+        raise UsageError(f"model={model!r} is only for packages with several models: leave it out.")
     if isinstance(x, Compiled):
         return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
     if isinstance(x, Variants | LoadedVariants):
         return _of_variants(x, args, kwargs, reference, folder, shipment)
     if isinstance(x, CrossCompiled):
         raise WorkbenchError(
-            f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
+            f"{x!r} cannot be called on this machine, so nothing can be timed. Compare the file "
             "with its target machine: wb.check(path, machine=...)."
         )
     raise UsageError(
-        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package, "
-        "variants or load returned."
+        f"wb.roundtrip does not support a {type(x).__name__}. Pass the result of aot_compile, "
+        "package, variants or load."
     )
 
 

@@ -134,7 +134,9 @@ def _tables(file: Path) -> dict[str, Any]:
         kind = file.suffix.removeprefix(".").upper()
         raise UsageError(f"{file.name} is not valid {kind}: {error}") from error
     if not isinstance(tables, dict):
-        raise UsageError(f"{file.name} must have one table for each GPU, by its name.")
+        raise UsageError(
+            f"{file.name} must have one table for each GPU, with the GPU's name as its key."
+        )
     return tables
 
 
@@ -268,8 +270,8 @@ def _check_complete(values: Mapping[str, Any], where: str) -> None:
     missing = [name for name in _REQUIRED if name not in values]
     if missing:
         raise UsageError(
-            f"{where}: {', '.join(missing)} missing. Add them, or name a GPU to start from: "
-            'base = "h100".'
+            f"{where}: {', '.join(missing)} missing. Add these fields, or name a GPU to start "
+            'from: base = "h100".'
         )
 
 

@@ -93,7 +93,7 @@ def test_what_inductor_would_run_is_left_out() -> None:
     [
         ("def f(:", "cannot be read"),
         ("x = 1", "its decorator is missing"),
-        ("@triton_heuristics.pointwise()\ndef f(): ...", "lacks the types"),
+        ("@triton_heuristics.pointwise()\ndef f(): ...", "lacks its argument types"),
     ],
 )
 def test_a_text_that_is_no_kernel_is_refused(text: str, words: str) -> None:

@@ -60,14 +60,14 @@ def test_what_is_no_whole_configuration_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.json", {}, "The name of a.json lacks its sizes or device"),
-        ("E=0,N=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
-        ("N=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
-        ("N=²,K=8,device_name=NVIDIA_H200.json", {}, "lacks its sizes"),
+        ("a.json", {}, "The name of a.json does not state the sizes or the device"),
+        ("E=0,N=8,device_name=NVIDIA_H200.json", {}, "does not state the sizes"),
+        ("N=8,device_name=NVIDIA_H200.json", {}, "does not state the sizes"),
+        ("N=²,K=8,device_name=NVIDIA_H200.json", {}, "does not state the sizes"),
         (PRODUCT, "{", "is not JSON"),
         (PRODUCT, "[" * 100_000, "is not JSON"),
-        (PRODUCT, "[1]", "has no configurations by number of rows"),
-        (PRODUCT, '{"1": "' + "x" * (1 << 20) + '"}', "has no configurations"),
+        (PRODUCT, "[1]", "does not map row counts to configurations"),
+        (PRODUCT, '{"1": "' + "x" * (1 << 20) + '"}', "does not map row counts"),
     ],
 )
 def test_what_is_no_such_file_is_told(

@@ -106,9 +106,9 @@ def test_a_key_that_was_not_made_whole_is_not_there(
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"k" * 64, "is not one that this workbench created"),
-        (bytes(range(32)), "is not one that this workbench created"),
-        (b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 60, "is not one that this workbench created"),
+        (b"k" * 64, "was not created by this workbench"),
+        (bytes(range(32)), "was not created by this workbench"),
+        (b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 60, "was not created by this workbench"),
     ],
 )
 def test_a_key_of_another_kind_is_named_and_never_signs(

@@ -62,11 +62,14 @@ def test_sizes_that_no_call_tries_are_named() -> None:
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (call((X, X), X, X, 1024), "how its descriptors and tuples depend on sizes is unknown"),
+        (call((X, X), X, X, 1024), "it is unknown how its descriptors and tuples depend on sizes"),
         (call(X[:1000], X[:1000], X[:1000], 1000), "runs others."),
-        (call(X, X, X, 1024, grid=(7,)), "its grid is a tuple that does not follow"),
+        (call(X, X, X, 1024, grid=(7,)), "the grid is a tuple that cannot be derived"),
         (call(X, X, X[:512], 1024), "not every argument has the size n = 1024"),
-        (call((X * 1023).int(), X, X, 1024), "its integers may be indices into another argument"),
+        (
+            call((X * 1023).int(), X, X, 1024),
+            "integers in an argument may be indices into another argument",
+        ),
         (call(X.repeat(2)[::2], X, X, 1024), "an argument is not contiguous"),
         (
             call(

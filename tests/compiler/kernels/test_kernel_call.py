@@ -37,7 +37,9 @@ def plain(x: torch.Tensor) -> torch.Tensor:
 REFUSED = {
     "grid of add is 4: expected a tuple": lambda: call(grid=4, BLOCK=8),
     "add: grid has 4 parts, but needs 1 to 3": lambda: call(grid=(1, 1, 1, 1), BLOCK=8),
-    "add: part 1 of the grid is 0, so no program would run": lambda: call(grid=(1, 0), BLOCK=8),
+    "add: part 1 of the grid is 0, so no program instance would run": lambda: call(
+        grid=(1, 0), BLOCK=8
+    ),
     "add: part 0 of the grid is 2.5, but must be a whole": lambda: call(grid=(2.5,), BLOCK=8),
     "add: the tl.constexpr argument BLOCK is missing": lambda: call(),
     "add: the argument n is missing": lambda: call(args=ARGS[:3], BLOCK=8),
@@ -63,10 +65,10 @@ REFUSED = {
     "is a launch: pass wb.kernel the kernel itself, and the grid as": lambda: call(
         add[(4,)], BLOCK=8
     ),
-    "add: BLOCK is given, but its autotuner's configurations set it": lambda: call(
+    "add: BLOCK is given, but the autotuner's configurations also set it": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
     ),
-    "add: num_warps is given, but its autotuner's configurations": lambda: call(
+    "add: num_warps is given, but the autotuner's configurations": lambda: call(
         triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), num_warps=8
     ),
 }
@@ -107,7 +109,7 @@ def test_a_grid_may_be_a_function_of_the_values() -> None:
     made = call(grid=lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),), BLOCK=4)
     assert made.resolve_grid() == (2, 1, 1)
     assert made.resolve_grid({"BLOCK": 2}) == (4, 1, 1)
-    with pytest.raises(UsageError, match="its grid raised KeyError: 'BLOK'"):
+    with pytest.raises(UsageError, match="the grid function raised KeyError: 'BLOK'"):
         call(grid=lambda meta: (meta["BLOK"],), BLOCK=4).resolve_grid()
 
 

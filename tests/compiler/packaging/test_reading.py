@@ -50,7 +50,7 @@ def test_one_request_for_each_model_of_a_mapping() -> None:
     [
         ({"model": {}}, "model is an empty mapping"),
         ({"args": (1,)}, "args must be a mapping by model name"),
-        ({"args": {"f": (1,)}}, "args has nothing for 'g'"),
+        ({"args": {"f": (1,)}}, "args has no entry for 'g'"),
         ({"args": {"f": (), "g": (), "h": ()}}, "args names 'h'; the models are f, g"),
         ({"model": {"a/b": abs}, "args": {"a/b": ()}}, "cannot be a folder name"),
         ({"weights": "outside"}, "weights is 'outside': expected one of 'inside', 'beside'"),

@@ -209,7 +209,7 @@ def test_a_summary_without_times_and_addresses() -> None:
         ({"backend": "inductor", "options": {"max_autotun": True}}, "Did you mean 'max_autotune'"),
         ({"backend": "inductor", "options": {"max_autotune": 3}}, "expected bool"),
         ({"backend": "inductor", "options": {"freezing": True}, "grad": False}, "use wb.package"),
-        ({"backend": "eager", "mode": "max-autotune"}, "takes no mode"),
+        ({"backend": "eager", "mode": "max-autotune"}, "takes neither mode"),
         ({"target": "cuda"}, "a is on cpu"),
         ({"target": "h100x"}, "target is 'h100x'"),
         ({"grad": "yes"}, "grad is 'yes'"),

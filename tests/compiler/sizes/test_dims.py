@@ -111,5 +111,5 @@ def test_a_condition_holds_or_not(text: str, good: dict[str, int], bad: dict[str
     ],
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ArtifactError, match="not arithmetic of its dimensions"):
+    with pytest.raises(ArtifactError, match="not an arithmetic expression of its dimensions"):
         read_relations([text], ["s"])

@@ -181,7 +181,7 @@ def times_factor(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_global_that_is_the_argument_too_is_refused(compile_for: Compile, tmp_path: Path) -> None:
     compiled = compile_for(times_factor, FACTOR)
-    with pytest.raises(wb.ArtifactError, match="the global FACTOR and x were one object"):
+    with pytest.raises(wb.ArtifactError, match="the global FACTOR and x were the same object"):
         compiled.save(tmp_path / "x.aot")
 
 

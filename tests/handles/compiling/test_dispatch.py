@@ -199,7 +199,7 @@ def test_only_what_was_compiled_or_loaded_by_trust_is_run(
 ) -> None:
     looked_at = SimpleNamespace(report=normalising.report)  # as an inspection of a file has one
     found = matrix_of(looked_at, None, ["mi300x"], worker=worker)
-    assert any("its TTIR calls" in str(cell.note) for cell in found.report.matrix)
+    assert any("the kernel's TTIR calls" in str(cell.note) for cell in found.report.matrix)
 
 
 def test_another_configuration_can_be_compared(

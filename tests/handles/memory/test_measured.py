@@ -112,5 +112,5 @@ def test_inputs_of_another_size_than_was_counted_are_refused() -> None:
 def test_nothing_is_measured_for_a_gpu_that_is_not_here() -> None:
     compiled = wb.aot_compile(chain, (torch.randn(16, 16), torch.randn(16, 16)), target="h100")
     assert compiled.memory().peak > compiled.memory().base > 0
-    with pytest.raises(wb.UsageError, match="memory is measured only on the CPU"):
+    with pytest.raises(wb.UsageError, match="Memory is measured only on the CPU"):
         compiled.memory().measure(torch.randn(16, 16), torch.randn(16, 16))

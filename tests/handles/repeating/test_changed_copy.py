@@ -119,7 +119,7 @@ def test_a_copied_module_shares_its_parameters() -> None:
 
 
 def test_an_object_whose_class_cannot_be_replaced_is_refused() -> None:
-    with pytest.raises(wb.UsageError, match="A Slotted cannot be copied with another method"):
+    with pytest.raises(wb.UsageError, match="A Slotted cannot be copied with a replaced method"):
         rewrite_callable(Slotted(), SLOTS)
 
 

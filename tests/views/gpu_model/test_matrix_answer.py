@@ -116,9 +116,12 @@ def test_two_listings_are_compared_by_the_last_stage_that_both_have() -> None:
         (lambda m: m.diff("k0", "a100", "b200"), "no GPU 'b200'. It has t4, a100, h100."),
         (
             lambda m: m.diff("k0", "a100", "h100", "ptx"),
-            "both have the ptx of k0; choose one of: sass",
+            "The ptx of k0 is not available for both a100 and h100; choose one of: sass",
         ),
-        (lambda m: m.diff("k1", "t4", "a100"), "do not both have the code of k1.*takes bf16"),
+        (
+            lambda m: m.diff("k1", "t4", "a100"),
+            "The code of k1 is not available for both .*takes bf16",
+        ),
     ],
 )
 def test_what_is_not_there_is_said(ask: Any, words: str) -> None:

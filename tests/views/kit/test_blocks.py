@@ -294,5 +294,5 @@ def test_a_notebook_shows_a_view_and_keeps_the_blocks(monkeypatch: pytest.Monkey
 def test_what_has_no_view_is_left_to_ipython() -> None:
     with pytest.raises(NotImplementedError):
         presenter().display(object())
-    with pytest.raises(UsageError, match="neither this table nor this chart"):
+    with pytest.raises(UsageError, match="does not have this table or chart"):
         presenter().view(object())

@@ -112,7 +112,7 @@ class Budgets(Presented):
 
     @property
     def promising(self) -> tuple[BudgetPoint, ...]:
-        """Budgets that are not compiled and have a lower peak than `best` for certain.
+        """Budgets that are not compiled and certainly have a lower peak than `best`.
 
         It is empty if the error of the preview leaves open which peak is lower.
         """

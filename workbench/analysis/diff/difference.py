@@ -8,7 +8,11 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.diff.source_changes import SourceDifference, join_sources
+from workbench.analysis.diff.source_changes import (
+    ExactDifference,
+    SourceDifference,
+    join_sources,
+)
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES
@@ -194,8 +198,7 @@ class Diff(Viewed, Presented):
         if chosen is None or chosen not in common:
             there = f"choose one of: {', '.join(common)}" if common else "they share no stage"
             raise UsageError(
-                f"The two reports do not both have the {stage or 'machine code'} of {kernel}; "
-                f"{there}."
+                f"The {stage or 'machine code'} of {kernel} is not in both reports; {there}."
             )
         labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), self.names, strict=True)]
         before, after = (side[chosen] for side in sides)
@@ -221,6 +224,11 @@ def compare_sources(diff: Diff, match: KernelMatch) -> SourceDifference | None:
     sides = zip((match.a, match.b), diff.names, strict=True)
     labels = [f"{', '.join(ids)} of {name}" for ids, name in sides]
     return SourceDifference(title, "source", labels[0], labels[1], before or "", after or "")
+
+
+def compare_functions(names: tuple[str, str], before: str, after: str) -> ExactDifference:
+    """Two functions of the user beside each other, line by line."""
+    return ExactDifference(names[0] or names[1], "source", *names, before, after)
 
 
 def _match_of(diff: Diff, kernel: str) -> KernelMatch:

@@ -33,6 +33,16 @@ class SourceDifference(Difference):
         return tuple(compare_source_blocks(self.before, self.after))
 
 
+@dataclass(frozen=True, repr=False)
+class ExactDifference(Difference):
+    """Two sources of a user, in which every character counts."""
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Runs of lines that are the same, changed, added or removed."""
+        return tuple(match_lines(self.before.split("\n"), self.after.split("\n")))
+
+
 def compare_source_blocks(before: str, after: str) -> list[Block]:
     """Two sources as blocks that are the same, changed, added or removed, in order.
 

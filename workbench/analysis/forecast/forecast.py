@@ -268,12 +268,12 @@ def _find_gpu(report: Report) -> Gpu:
     if not len(report.kernels):
         raise UsageError(
             f"{name} has no GPU kernels to forecast, because no code was generated. Compile with "
-            "target='h100' or another of wb.targets(); you do not need the GPU."
+            "target='h100' or another GPU from wb.targets(); this machine needs no GPU."
         )
     if any(kernel.language == "cpp" for kernel in report.kernels):
         raise UsageError(
             f"{name} was compiled for the CPU, and only GPU kernels are modelled. Compile with "
-            "target='h100' or another of wb.targets(); you do not need the GPU."
+            "target='h100' or another GPU from wb.targets(); this machine needs no GPU."
         )
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     names = [report.request.target, *(row.target for row in report.own_roofline)]
@@ -281,7 +281,7 @@ def _find_gpu(report: Report) -> Gpu:
     if gpu is None:
         raise UsageError(
             f"{name} was compiled for a GPU that is not in wb.targets() "
-            f"({report.request.target}). Compile with target='h100' or another of them."
+            f"({report.request.target}). Compile with target='h100' or another GPU on that list."
         )
     return gpu
 

@@ -91,8 +91,8 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     """
     if report.request.kind == KERNEL_LOG:
         raise UsageError(
-            f"{report.request.name} is a kernel log, which has neither the launches of one call "
-            "nor times. Use frame('launches') for the launches in the log."
+            f"{report.request.name} is a kernel log, which records neither the launches of one "
+            "call nor times. Use frame('launches') for the launches in the log."
         )
     rows = list(_rows(report, costs))
     if report.request.kind == OWN_KERNEL and not any(row.device_us for row in rows):
@@ -105,7 +105,7 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     if is_cpu or not any(row.device_us for row in rows):
         raise UsageError(
             f"{report.request.name} has no GPU kernels to launch. Compile with target='h100' or "
-            "another of wb.targets(); you do not need the GPU."
+            "another GPU from wb.targets(); this machine needs no GPU."
         )
     parts = list(report.cuda_graphs)
     recorded = [part for part in parts if part.verdict == "recorded"]

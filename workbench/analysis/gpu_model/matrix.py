@@ -85,7 +85,8 @@ class Matrix(Presented):
             there = f"choose one of: {', '.join(common)}" if common else "they share no stage"
             why = f" ({'; '.join(missing)})" if missing else ""
             raise UsageError(
-                f"{a} and {b} do not both have the {stage or 'code'} of {kernel}; {there}{why}."
+                f"The {stage or 'code'} of {kernel} is not available for both {a} and {b}; "
+                f"{there}{why}."
             )
         return Difference(kernel, chosen, a, b, left[chosen], right[chosen])
 

@@ -80,7 +80,7 @@ def read_source(text: str) -> TritonSource:
     )
     signature = triton.get("signature")
     if not isinstance(signature, dict):
-        raise UsageError(f"The source of {function.name} lacks the types of its arguments.")
+        raise UsageError(f"The source of {function.name} lacks its argument types.")
     attributes = triton.get("configs") or [{}]
     integers = _integers(function)
     hints = {k: v for k, v in _literals(keywords.get("size_hints")).items() if isinstance(v, int)}

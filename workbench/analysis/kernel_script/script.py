@@ -82,7 +82,9 @@ def kernel_script(report: Report, id: str) -> str:
     try:
         return _Script(report, kernel, together(report, kernel)).text()
     except UsageError as error:
-        raise UsageError(f"{id} cannot become a script: {str(error).rstrip('.')}.") from None
+        raise UsageError(
+            f"{id} cannot be turned into a script: {str(error).rstrip('.')}."
+        ) from None
 
 
 def write_build(name: str, source: str, products: str) -> str:
@@ -123,8 +125,8 @@ class _Script:
         self._results = {tensor.name: tensor.after for tensor in self._tensors if tensor.after}
         if not self._results:
             raise UsageError(
-                "it computes only a part of a value, and other kernels compute the rest, so "
-                "eager has no result to compare"
+                "the kernel computes only part of a value and other kernels compute the rest, so "
+                "eager has no matching result"
             )
 
     def text(self) -> str:
@@ -387,8 +389,8 @@ class KernelTensors:
             return None
         if buffer.node is None:
             raise UsageError(
-                f"it reads {buffer.name}, a partial result of an operator that was split over "
-                "several kernels"
+                f"the kernel reads {buffer.name}, a partial result of an operator that was split "
+                "over several kernels"
             )
         return buffer.node
 
@@ -488,7 +490,9 @@ def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
     }
     for kernel in kernels:
         if kernel not in types:
-            raise UsageError(f"The wrapper does not define {kernel}: it cannot be built alone.")
+            raise UsageError(
+                f"The wrapper does not define {kernel}, so the kernel cannot be built on its own."
+            )
     for function in read_functions(text):
         calls = WrapperCalls({kernel: types[kernel] for kernel in kernels})
         for event in flatten(function.events):
@@ -565,11 +569,11 @@ class PrintedGraph:
         node = self._nodes.get(name)
         if node is None:
             raise UsageError(
-                f"its operators start from {name}, but the kernel reads partial results of other "
+                f"the operators start from {name}, but the kernel reads partial results of other "
                 "kernels instead"
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
-            raise UsageError(f"{name} is not an aten operator, so eager has no result to compare")
+            raise UsageError(f"{name} is not an aten operator, so eager has no matching result")
         if _RANDOM.search(node.target):
             raise UsageError(f"{name} draws random numbers, which eager draws differently")
         if _OF_THE_GRAPH.search(node.code):

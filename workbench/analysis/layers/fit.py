@@ -289,7 +289,7 @@ class Fit(LiveOnly, Presented):
         if self.shape[AXES["length"]] == 1:
             raise UsageError(
                 f"The inputs {list(self.shape)} have one token, so the length of the KV cache is "
-                "unknown: call fits with caches of two lengths."
+                "unknown: call `fits` twice, with caches of different lengths."
             )
         return self._largest("length")
 

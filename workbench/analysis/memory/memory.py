@@ -237,7 +237,7 @@ class Memory(Viewed, Presented):
         rows = [row for row in self.allocations if buffer == row.id or buffer in row.names]
         if not rows:
             raise UsageError(
-                f"Storage {buffer!r} does not exist: `.frame('allocations')` has the names."
+                f"Storage {buffer!r} does not exist: see `.frame('allocations')` for the names."
             )
         peaks = [row.peak_without for row in rows if row.peak_without is not None]
         return min(peaks, default=self.peak)
@@ -321,8 +321,8 @@ class Memory(Viewed, Presented):
         """
         if self.measurer is None:
             raise UsageError(
-                f"{self.report.request.name} is a report, or compiled for another device "
-                f"({self.report.request.target}): memory is measured only on the CPU. See .peaks "
+                f"Memory is measured only on the CPU, but {self.report.request.name} is a report "
+                f"or was compiled for another device ({self.report.request.target}). See .peaks "
                 "for counted values, or compile for 'cpu' to measure them."
             )
         return self.measurer(*args, **kwargs)

@@ -109,8 +109,8 @@ def _read_name(path: Path) -> tuple[str, Problem]:
         or not all(sizes.values())
     ):
         raise UsageError(
-            f"The name of {path.name} lacks its sizes or device. Expected a vLLM or sglang name, "
-            "such as N=7168,K=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8.json."
+            f"The name of {path.name} does not state the sizes or the device. Expected a vLLM or "
+            "sglang name, such as N=7168,K=2048,device_name=NVIDIA_H200,dtype=fp8_w8a8.json."
         )
     values = _VALUES.get(facts.get("dtype", ""), facts.get("dtype") or "bf16")
     experts = sizes.get("E", 0)
@@ -129,7 +129,7 @@ def _read_file(path: Path, named: tuple[str, Problem]) -> Iterator[TunedWinner]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {str(error)[:80]}.") from error
     if not isinstance(rows, Mapping):
-        raise UsageError(f"{path} has no configurations by number of rows.")
+        raise UsageError(f"{path} does not map row counts to configurations.")
     device, problem = named
     for count, config in rows.items():
         if not count.isascii() or not count.isdecimal() or not isinstance(config, Mapping):

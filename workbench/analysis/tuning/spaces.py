@@ -49,7 +49,7 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
     """
     if space is not None and not isinstance(space, str) and isinstance(space, Sized) and not space:
         raise UsageError(
-            f"{kernel}: space is {space!r} and has no configuration. Pass values by name, such as "
+            f"{kernel}: space is {space!r}, which is empty. Pass values by name, such as "
             '{"num_warps": [4, 8]}.'
         )
     if isinstance(space, Mapping):
@@ -152,7 +152,7 @@ def _read_values(kernel: str, name: Any, values: Any) -> tuple[Any, ...]:
     try:
         distinct = tuple(dict.fromkeys(values))
     except TypeError as error:  # a list among them
-        raise UsageError(f"{kernel}: {name} has values {values!r:.60}: {error}.") from error
+        raise UsageError(f"{kernel}: {name} has invalid values {values!r:.60}: {error}.") from error
     if not distinct:
         raise UsageError(f"{kernel}: space has no value for {name}.")
     if name in (WARPS, STAGES) and not all(type(v) is int and v > 0 for v in distinct):

@@ -131,7 +131,7 @@ class OpenedFile:
         self.file.seek(0)
         content = self.file.read(min(self.size, _PAYLOAD_LIMIT))  # read(n) sets n bytes aside
         if f"sha256:{hashlib.sha256(content).hexdigest()}" != expected:
-            raise ArtifactError("The file was changed while it was read. Load it again.")
+            raise ArtifactError("The file was changed while it was being read. Load it again.")
         return content
 
 
@@ -170,7 +170,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             return
         if head.startswith(b"\x7fELF"):
             raise ArtifactError(
-                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes. It "
+                f"{name} is a bare shared library, such as torch._inductor.aot_compile writes. It "
                 "does not describe its inputs, so calls cannot be checked. Look inside with "
                 "wb.inspect, or package the model with wb.package."
             )
@@ -178,9 +178,9 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
             refuse_text(name, head)
             refuse_old_pickle(name, *_read_ends(file))
             raise ArtifactError(
-                f"{name} is not an artifact or package of this workbench, nor written by torch's "
-                "save_compiled_function, aoti_compile_and_package or torch.export.save. Pass the "
-                "path of an .aot or .pt2 file."
+                f"{name} is not an artifact or package of this workbench, and was not written by "
+                "torch's save_compiled_function, aoti_compile_and_package or torch.export.save. "
+                "Pass the path of an .aot or .pt2 file."
             )
         content, end = _read_ends(file)
         refuse_legacy_save(name, content)

@@ -142,8 +142,8 @@ class ArtifactReport(Presented):
             raise UsageError(f"{len(texts)} sources are named {name!r}. Take one of: {names}.")
         if texts[0].text is None:
             raise ArtifactError(
-                f"{texts[0].name} has {texts[0].size} bytes, too many to store here. It is a plain "
-                f"member of the zip file: unzip -p {self.path} '*{texts[0].name}'."
+                f"{texts[0].name} has {texts[0].size} bytes, too many to store here. Extract it "
+                f"from the zip file: unzip -p {self.path} '*{texts[0].name}'."
             )
         return texts[0].text
 

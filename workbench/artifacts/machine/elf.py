@@ -236,14 +236,14 @@ class _Reading:
         """A text from the section that holds texts; raises `ValueError` where there is none."""
         if index not in self._texts:
             if not 0 <= index < len(self.parts):
-                raise ValueError("damaged ELF file: it names a missing section")
+                raise ValueError("damaged ELF file: it refers to a missing section")
             self._texts[index] = self._content(self.parts[index])
         texts = self._texts[index]
         end = texts.find(b"\0", at, at + _TEXT_LIMIT)
         text = texts[at : at + _TEXT_LIMIT if end < 0 else end]
         self._left -= len(text)
         if at >= len(texts) or self._left < 0:
-            raise ValueError("damaged ELF file: its strings are missing")
+            raise ValueError("damaged ELF file: its string table is missing")
         return text.decode("utf-8", "backslashreplace")
 
     def _dynamic(self, tag: int) -> Iterator[str]:

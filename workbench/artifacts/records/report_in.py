@@ -113,7 +113,7 @@ def report_in(path: str | os.PathLike[str]) -> Report:
         if opened.package is None or manifest is None:
             raise ArtifactError(
                 f"{os.fspath(path)} was written by torch and has no report. Recompile with "
-                "aot_compile or package, which store one."
+                "aot_compile or package, which store a report."
             )
         name = _only_report(manifest, path)
         _check_whole(opened, path)  # the last: it reads all bytes, however many there are

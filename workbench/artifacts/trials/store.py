@@ -210,9 +210,7 @@ class Store:
 
     def _must_write(self) -> None:
         if self.read_only:
-            raise UsageError(
-                f"The store {self.path} was opened read-only. Pass one that is writable."
-            )
+            raise UsageError(f"The store {self.path} was opened read-only. Pass a writable store.")
 
     def close(self) -> None:
         """Let go of the file; calling it twice is harmless."""

@@ -95,7 +95,8 @@ def check_secret(file: Path, inode: os.stat_result) -> None:
     if sys.platform != "win32" and inode.st_mode & 0o077:
         raise TrustError(
             f"Other users can read the signing key {file} (mode {stat.S_IMODE(inode.st_mode):o}). "
-            f"If nobody did: chmod 600 {file}. Otherwise remove it; the next save creates another."
+            f"If nobody has read it: chmod 600 {file}. Otherwise remove it; the next save creates "
+            "another."
         )
 
 

@@ -78,8 +78,8 @@ def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey)
     members, manifest = opened.artifact or opened.package, opened.signed
     if members is None or manifest is None:
         raise UsageError(
-            f"{path} was written by torch and has no manifest to sign. Make it again with this "
-            "workbench."
+            f"{path} was written by torch and has no manifest to sign. Create it with this "
+            "workbench instead."
         )
     damaged = [name for name in manifest.members if not members.is_whole(name)]
     if damaged:
@@ -94,7 +94,7 @@ def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey)
             write_again(file, members, name, signed.to_bytes())
     except OSError as error:
         raise ArtifactError(
-            f"Cannot write {target}: {error.strerror}. Choose a folder that is writable."
+            f"Cannot write {target}: {error.strerror}. Choose a writable folder."
         ) from error
     return signed.digest
 

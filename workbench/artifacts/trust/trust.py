@@ -106,7 +106,7 @@ class TrustStore:
         if not content:
             raise _bad_key(self._key_file, "is empty")
         if len(content) != _KEY_SIZE or len({*content}) < _LEAST_BYTES:
-            raise _bad_key(self._key_file, "is not one that this workbench created")
+            raise _bad_key(self._key_file, "was not created by this workbench")
         return content
 
     def make_key(self) -> bytes:
@@ -234,7 +234,7 @@ class TrustStore:
                 write_whole(self._digest_file, json.dumps(sorted({*digests, digest})).encode())
         except OSError as error:
             raise ArtifactError(
-                f"Cannot store your trust in {digest}: {error}. Load with trust={digest!r} instead."
+                f"Cannot record {digest} as trusted: {error}. Load with trust={digest!r} instead."
             ) from error
 
 
@@ -313,7 +313,7 @@ def check_trust(
 def _check_given(path: str, digest: str, trusted: str) -> None:
     if not trusted.startswith("sha256:"):
         raise TrustError(
-            f"trust={trusted!r} is not a digest: pass trust={digest!r} after looking at it."
+            f"trust={trusted!r} is not a digest: pass trust={digest!r} after inspecting the file."
         )
     if not hmac.compare_digest(trusted.lower().encode(), digest.encode()):
         raise TrustError(
@@ -327,7 +327,7 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
     if manifest is None:
         raise TrustError(
             f"{path} was written by torch without a signature, which the policy {policy.path} "
-            "requires. Nothing was executed. Make it again with this workbench and sign it."
+            "requires. Nothing was executed. Create it with this workbench instead, and sign it."
         )
     if policy.by_user and store.signed_by_user(manifest):
         return
@@ -338,8 +338,8 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
             return
     raise TrustError(
         f"{path} is not signed by a key in the policy {policy.path} ({policy.signers(keys)}). "
-        "Nothing was executed, and trust= does not change that. Ask the owner of such a key to "
-        f"sign it: wb.sign({path!r}, 'team.pem')."
+        "Nothing was executed; trust= does not override the policy. Ask the owner of a listed "
+        f"key to sign the file: wb.sign({path!r}, 'team.pem')."
         + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
 
@@ -434,10 +434,7 @@ def _policy(path: Path, data: Mapping[str, Any]) -> Policy:
     if unknown:
         raise _wrong(
             path,
-            (
-                f"it has an unknown entry {unknown[0]!r}; only signed_by and forbid_trust_true are "
-                "allowed"
-            ),
+            (f"unknown entry {unknown[0]!r}; only signed_by and forbid_trust_true are allowed"),
         )
     forbid = data.get("forbid_trust_true", False)
     if not isinstance(forbid, bool):

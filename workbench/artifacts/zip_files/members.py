@@ -78,7 +78,7 @@ def read_frame(file: BinaryIO) -> Frame:
     for entry in entries:
         _check_entry(entry)
     if len(entries) != count:
-        raise ArtifactError(f"The file is damaged: its directory hides members. {AGAIN}")
+        raise ArtifactError(f"The file is damaged: its zip directory hides members. {AGAIN}")
     if len({entry.filename for entry in entries}) != len(entries):
         raise ArtifactError("The file has two members with one name: not written by aot-workbench.")
     if sum(entry.file_size for entry in entries) > size:
@@ -98,7 +98,9 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
     tail = file.read(reach)
     at = tail.rfind(_END)
     if at < 0 or at + _END_SIZE > reach:
-        raise ArtifactError(f"The file is truncated or damaged: its directory is missing. {AGAIN}")
+        raise ArtifactError(
+            f"The file is truncated or damaged: its zip directory is missing. {AGAIN}"
+        )
     count, length, start, comment = struct.unpack_from("<HIIH", tail, at + 10)
     if at + _END_SIZE + comment != reach:
         raise ArtifactError(f"The file is truncated or damaged: its end record is wrong. {AGAIN}")
@@ -106,15 +108,16 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
     if locator >= 0 and tail[locator : locator + 4] == _LOCATOR:
         at = locator - _END64_SIZE
         if at < 0 or tail[at : at + 4] != _END64:
-            raise ArtifactError(f"The file is damaged: its directory has no end. {AGAIN}")
+            raise ArtifactError(f"The file is damaged: its zip directory has no end. {AGAIN}")
         count, length, start = struct.unpack_from("<QQQ", tail, at + 32)
     if length > _DIRECTORY_LIMIT:
         raise ArtifactError(
-            f"The file's directory has {length} bytes, more than {_DIRECTORY_LIMIT}, and was not "
-            "read."
+            f"The zip directory has {length} bytes, more than {_DIRECTORY_LIMIT}, and was not read."
         )
     if start + length != size - reach + at:
-        raise ArtifactError(f"The file is truncated or damaged: its directory is missing. {AGAIN}")
+        raise ArtifactError(
+            f"The file is truncated or damaged: its zip directory is missing. {AGAIN}"
+        )
     return int(start), int(count)
 
 
@@ -181,7 +184,7 @@ def find_data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
     if not same:
         raise ArtifactError(
             f"The file is damaged: the header of {tell_name(entry.filename)} does not match the "
-            f"directory. {AGAIN}"
+            f"zip directory. {AGAIN}"
         )
     return int(entry.header_offset + _LOCAL_SIZE + name_size + extra_size)
 
@@ -200,7 +203,7 @@ def _check_descriptor(file: BinaryIO, entry: zipfile.ZipInfo, at: int) -> int:
             return len(expected)
     raise ArtifactError(
         f"The file is damaged: the data after {tell_name(entry.filename)} does not match the "
-        f"directory. {AGAIN}"
+        f"zip directory. {AGAIN}"
     )
 
 

@@ -218,7 +218,7 @@ class Libraries:
             return build_function(request)  # type: ignore[no-any-return]
         if file is None:
             raise ArtifactError(
-                "The artifact lacks one of its kernels, so Compiled.save did not write it. "
+                "A kernel is missing from the artifact, so Compiled.save did not write it. "
                 "Recompile it on this machine: wb.recompile(path, module=model)."
             )
         content = self._contents[request.key] = file.read_bytes()

@@ -213,9 +213,9 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     skeleton = _pickle(module, collected)
     tensors = dict(collected.values())
     if any(tensor.is_meta for tensor in tensors.values()):
-        raise explain_not_storable("it holds a tensor without data, on the meta device")
+        raise explain_not_storable("the module holds a tensor without data, on the meta device")
     if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors.values()):
-        raise explain_not_storable("it holds a conjugated view, which a file cannot store")
+        raise explain_not_storable("the module holds a conjugated view, which a file cannot store")
 
     class Unpickler(_Unpickler):
         """Puts the tensors back, by number."""

@@ -370,7 +370,7 @@ class InlinedCode(LivePart):
             raise ArtifactError(
                 "Compiled-in code has changed:\n"
                 + "\n".join(changed)
-                + "\nRecompile, or restore the code that was compiled."
+                + "\nRecompile, or restore the compiled version of the code."
             )
         return cls((*parts, *called), excepted=None if excepted is None else frozenset(excepted))
 

@@ -153,7 +153,7 @@ class Description:
         stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
         if len(shape) != len(stride):
             has = f"{plural(len(shape), 'size')} and {plural(len(stride), 'stride')}"
-            raise UsageError(f"{known.path} has {has}: give as many sizes as strides.")
+            raise UsageError(f"{known.path} has {has}: give one stride for each size.")
         dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
         if not isinstance(getattr(torch, dtype, None), torch.dtype):
             raise UsageError(f"{dtype!r} is not a dtype: expected one of {', '.join(DTYPES)}.")
@@ -206,7 +206,8 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
     is_cpu = like.device == "cpu"
     if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
         raise UsageError(
-            f"{path} would span {number_text(like.span, 'bytes')}, too many to try here."
+            f"{path} would span {number_text(like.span, 'bytes')}, too much memory for a trial "
+            "here."
         )
     try:
         return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()

@@ -183,7 +183,7 @@ class _References:
     def by_loops(self, name: str, *, known: bool = True) -> tuple[str, torch.Tensor]:
         """What its loops compute; not `known` is what a buffer holds between two writes."""
         if not known:
-            raise LoopsNotComputed("a later kernel writes to it too")
+            raise LoopsNotComputed("a later kernel also writes to this buffer")
         body, layout = self._graph.loops.get(name), self._graph.layouts.get(name)
         if body is None or layout is None:
             raise LoopsNotComputed("no node of the graph has this value")
@@ -285,7 +285,7 @@ def computed(
     `each` is how many random numbers of one draw are taken, None where that is not known.
     """
     if math.prod((*body.sizes[0], *body.sizes[1])) > MOST:
-        raise LoopsNotComputed("its loops are too long")
+        raise LoopsNotComputed("the kernel's loops have too many iterations")
     return _Loops(name, body, layout, flat, each).value()
 
 
@@ -355,7 +355,7 @@ class _Loops:
         try:
             return eval(text, scope, dict(self._indirect))
         except (NameError, SyntaxError, TypeError) as error:
-            raise LoopsNotComputed(f"its loops use the index {text}") from error
+            raise LoopsNotComputed(f"the kernel's loops use the index {text}") from error
 
     def _everywhere(self, value: Any, shape: tuple[int, ...]) -> Tensor:
         return torch.as_tensor(value).expand(shape)
@@ -378,7 +378,7 @@ class _Loops:
 
     def _drawn(self, seed: Tensor, index: Tensor, mode: str) -> Tensor:
         if self._each is None:
-            raise LoopsNotComputed("kernels of its program draw random numbers in two ways")
+            raise LoopsNotComputed("the program's kernels draw random numbers in two ways")
         return random((int(index.max()) + 1,), seed, mode, each=self._each)[index]
 
     def _op_constant(self, value: Any, dtype: torch.dtype) -> Tensor:
@@ -399,7 +399,7 @@ class _Loops:
         if name != self._name:
             return
         if mode is not None:
-            raise LoopsNotComputed("its loops add to existing values")
+            raise LoopsNotComputed("the kernel's loops add to existing values")
         self._put(index, self._everywhere(value, self._shape), self._shape)
 
     def _op_store_reduction(self, name: str, index: Any, value: Tensor) -> None:
@@ -421,7 +421,7 @@ class _Loops:
         whole = tuple(self._everywhere(part, self._shape) for part in parts)
         reduce = _REDUCTIONS.get(kind)
         if reduce is None:
-            raise LoopsNotComputed(f"its loops reduce by {kind}")
+            raise LoopsNotComputed(f"the kernel's loops use the reduction {kind}")
         return reduce(whole, axes)
 
 

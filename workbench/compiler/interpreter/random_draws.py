@@ -254,7 +254,7 @@ def _numbers(draw: Draw, func: Any, drawn: torch.Tensor, args: Any, named: Any) 
         mean, deviation = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
         shifted: torch.Tensor = drawn * deviation + mean
         return shifted
-    raise DrawsDifferError(f"{base} is drawn, but the graph draws {draw.kind}")
+    raise DrawsDifferError(f"it draws {base}, but the graph draws {draw.kind}")
 
 
 def _kept(draw: Draw, drawn: torch.Tensor, chance: Any) -> torch.Tensor:

@@ -343,7 +343,7 @@ class _Verifier:
 
         effects = replace(subject or self._judged, around=around).run(self._original, seed)
         if replay is not None and not replay.is_whole:
-            raise DrawsCountError("it draws fewer than the graph")
+            raise DrawsCountError("it draws fewer random numbers than the graph")
         return effects
 
     def _interpret_launches(self) -> AbstractContextManager[None]:

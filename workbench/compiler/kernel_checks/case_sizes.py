@@ -251,7 +251,7 @@ class _Sizes:
         call, first = self.call, self._name(values[0])
         allowed = torch.Tensor | int | float | None
         if any(not isinstance(value, allowed) for value in call.arguments.values()):
-            raise _Unsure("how its descriptors and tuples depend on sizes is unknown")
+            raise _Unsure("it is unknown how its descriptors and tuples depend on sizes")
         if any(not tensor.is_contiguous() for tensor in self.tensors.values()):
             raise _Unsure("an argument is not contiguous")
         flat = all(tensor.ndim == 1 for tensor in self.tensors.values())
@@ -260,12 +260,12 @@ class _Sizes:
         for name, tensor in self.tensors.items():
             is_read = name not in self.written and tensor.dtype in _INDICES and tensor.numel()
             if is_read and int(tensor.max()) >= min(values) - 1:
-                raise _Unsure("its integers may be indices into another argument")
+                raise _Unsure("integers in an argument may be indices into another argument")
         for name, value in {**call.arguments, **self.constants}.items():
             if value is True and name in call.meta and _WHOLE.search(name):
                 raise _Unsure(f"{name} requires whole sizes")
             if isinstance(value, float) and any(_comes_of(value, size) for size in values):
-                raise _Unsure(f"{name} = {value:.4g} may come from {first}")
+                raise _Unsure(f"{name} = {value:.4g} may depend on {first}")
 
     def _name(self, value: int) -> str:
         return next(f"{name} = {v}" for name, v in self.numbers.items() if v == value)
@@ -297,13 +297,13 @@ class _Sizes:
         if callable(self.call.grid):
             config = smaller_call.configs[0].all_kwargs() if smaller_call.configs else {}
             if smaller_call.resolve_grid(config) != self.grid:
-                raise _Unsure("its grid differs for other sizes")
+                raise _Unsure("the grid changes with the size")
             return
         sizes = {size for tensor in self.tensors.values() for size in tensor.shape}
         counts = {*self._covers(), *sizes, *(a * b for a in sizes for b in sizes)}
         counts |= {a * b for a in sizes for b in self._covers()}
         if any(count > 1 and count not in counts for count in self.grid):
-            raise _Unsure("its grid is a tuple that does not follow from a size")
+            raise _Unsure("the grid is a tuple that cannot be derived from the sizes")
 
 
 def _comes_of(value: float, size: int) -> bool:

@@ -157,7 +157,7 @@ def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
         refuse_unknown(call, (writes,) if isinstance(writes, str) else writes, "writes")
     if question.sample is not None and question.sample < 1:
         raise UsageError(
-            f"sample is {question.sample}: expected the maximum number of programs to run."
+            f"sample is {question.sample}: expected the maximum number of program instances to run."
         )
     refuse_time_limit(question.time_limit)
 

@@ -163,8 +163,9 @@ def _bind(
             bound = signature.bind(**chosen)
         except TypeError as error:
             raise UsageError(
-                f"{call.name}: the reference takes {', '.join(signature.parameters) or 'nothing'}. "
-                f"It is called with {', '.join(arguments)}, or with those that its parameters name."
+                f"{call.name}: the reference takes "
+                f"{', '.join(signature.parameters) or 'nothing'}. It is called with "
+                f"{', '.join(arguments)}, or only with those that its parameters name."
             ) from error
     return bound.args, bound.kwargs
 

@@ -203,9 +203,13 @@ class KernelCall:
             except Exception as error:  # it is the user's
                 reason = describe_error(error)
                 lacking = " That name is unknown." if isinstance(error, KeyError) else ""
-                raise UsageError(f"{self.name}: its grid raised {reason}.{lacking}") from error
+                raise UsageError(
+                    f"{self.name}: the grid function raised {reason}.{lacking}"
+                ) from error
             if callable(grid):
-                raise UsageError(f"{self.name}: its grid returns another function, not a tuple.")
+                raise UsageError(
+                    f"{self.name}: the grid function returns another function, not a tuple."
+                )
         refuse_grid(grid, self.name)
         sizes = [*map(operator.index, grid), *(1,) * (_AXES - len(grid))]
         return sizes[0], sizes[1], sizes[2]
@@ -253,9 +257,9 @@ class KernelCall:
         twice = [name for name in self.meta if name in set_there]
         if twice:
             raise UsageError(
-                f"{self.name}: {twice[0]} is given, but its autotuner's configurations set it too, "
-                "which Triton refuses. Leave it out, or pass the kernel without its autotuner: "
-                f"{self.name}.fn."
+                f"{self.name}: {twice[0]} is given, but the autotuner's configurations also set "
+                "it, which Triton rejects. Leave it out, or pass the kernel without its "
+                f"autotuner: {self.name}.fn."
             )
 
 
@@ -317,7 +321,7 @@ def refuse_grid(grid: Any, kernel: str) -> None:
             ) from None
         if number < 1:
             raise EmptyGrid(
-                f"{kernel}: part {axis} of the grid is {number}, so no program would run."
+                f"{kernel}: part {axis} of the grid is {number}, so no program instance would run."
             )
 
 

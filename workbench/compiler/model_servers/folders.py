@@ -138,7 +138,7 @@ def _datatype(name: str, dtype: str) -> str:
     if dtype not in DATATYPES:
         raise UsageError(
             f"{name} is {dtype}, which model servers do not support: expected one of "
-            f"{', '.join(DATATYPES)}. Convert it in the model."
+            f"{', '.join(DATATYPES)}. Convert it to a supported dtype in the model."
         )
     return DATATYPES[dtype]
 

@@ -172,8 +172,8 @@ def _pads(
         fits = value == REPEAT or isinstance(value, int | float if is_float else int)
         if not fits:
             raise UsageError(
-                f"pad of {paths[leaf]} ({dtype}) is {value!r}: expected a number of that type or "
-                f"{REPEAT!r}."
+                f"The pad value of {paths[leaf]} ({dtype}) is {value!r}: expected a number of "
+                f"that type or {REPEAT!r}."
             )
         yield leaf, value
 
@@ -189,8 +189,8 @@ def _following(
             scale, rest = divmod(large - small, size - other)
             if rest or scale < 0:
                 raise UsageError(
-                    f"Dimension {index} of output {leaf} is {large} for {name} {size} and {small} "
-                    f"for {other}, so padded results cannot be cut."
+                    f"Dimension {index} of output {leaf} is {large} when {name} is {size} and "
+                    f"{small} when it is {other}, so padded results cannot be cut."
                 )
             if scale:
                 yield BucketedDim(leaf, index, name, scale, large - scale * size)

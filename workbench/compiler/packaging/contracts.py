@@ -301,7 +301,8 @@ def _output(argument: Any, values: dict[str, Any], path: str, names: Names) -> P
     if type(value) not in _CONSTANT:
         raise CaptureError(
             f"{path} is the {type(value).__name__} {value!r:.60}, but a library returns only "
-            "tensors, whole numbers and None. Return it from the code that calls the package."
+            "tensors, whole numbers and None. Return this value from the code that calls the "
+            "package instead."
         )
     return PackagedOutput("", (), type(value).__name__)
 

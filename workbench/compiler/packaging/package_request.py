@@ -150,7 +150,7 @@ def _for_each(
     unknown = [key for key in by_name if key not in names]
     missing = [name for name in required if name not in by_name]
     if unknown or missing:
-        odd = f"names {unknown[0]!r}" if unknown else f"has nothing for {missing[0]!r}"
+        odd = f"names {unknown[0]!r}" if unknown else f"has no entry for {missing[0]!r}"
         raise UsageError(f"{what} {odd}; the models are {', '.join(names)}.")
     return {name: by_name.get(name) for name in names}
 
@@ -217,8 +217,8 @@ def choose_example(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         return args, kwargs
     if not isinstance(model, ExportedProgram):
         raise UsageError(
-            "args is missing: pass a tuple of example inputs, such as (x,). Only an exported "
-            "program has its own."
+            "args is missing: pass a tuple of example inputs, such as (x,). Only an "
+            "ExportedProgram already has example inputs."
         )
     if kwargs or model.example_inputs is None:
         why = "only kwargs are given" if kwargs else "the exported program holds none"

@@ -34,7 +34,7 @@ def merge_options(
     if backend != "inductor":
         if options or mode not in (None, "default"):
             raise UsageError(
-                f"backend {backend!r} takes no mode and no options, which configure 'inductor'. "
+                f"backend {backend!r} takes neither mode nor options; these configure 'inductor'. "
                 "Leave them out or compile with backend='inductor'."
             )
         return {}, ()

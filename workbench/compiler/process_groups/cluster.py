@@ -211,7 +211,8 @@ def refuse_hooks(name: str, module: Any) -> None:
     if inner := next((path for path, part in parts if ddp and isinstance(part, ddp)), None):
         raise UsageError(
             f"{inner} is a DistributedDataParallel inside {name}, and torch captures none of its "
-            "hooks. Wrap the whole module in it, or compile the module that it wraps."
+            "hooks. Wrap the whole module in DistributedDataParallel, or compile the wrapped "
+            "module."
         )
     refuse_shards(name, module)
 
@@ -234,8 +235,8 @@ def refuse_shards(name: str, module: Any) -> None:
     if sharded := next((path for path, part in parts if kind and isinstance(part, kind)), None):
         raise UsageError(
             f"{sharded} was sharded by fully_shard, which gathers parameters in hooks that torch "
-            "does not capture in one graph. Compile it with aot_compile for a virtual GPU, such as "
-            "target='h100', with its process groups set up; the communication of the hooks is then "
-            "listed. Or compile the module without it, or use SimpleFSDP (DTensor parameters by "
-            "parametrization), whose collectives are in the graph."
+            "does not capture in one graph. Compile it with aot_compile for a virtual GPU, such "
+            "as target='h100', with its process groups set up; the communication of the hooks is "
+            "then listed. Or compile the module without fully_shard, or use SimpleFSDP (DTensor "
+            "parameters by parametrization), whose collectives are in the graph."
         )

@@ -147,7 +147,7 @@ def _callee(target: Any) -> Callee:
     if isinstance(target, torch.jit.ScriptModule | torch.jit.ScriptFunction):
         raise UsageError(
             "TorchScript code cannot be traced. Compile the eager module or function that it was "
-            "made from."
+            "created from."
         )
     if isinstance(target, torch.nn.Module):
         function, owner = tp.GET_TRACED_FN.get()(target)

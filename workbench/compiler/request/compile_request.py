@@ -74,7 +74,8 @@ def list_operations(report: Report, name: str) -> Operations:
         kernels = ", ".join(kernel.id for kernel in report.kernels) or "none"
         raise UsageError(
             f"{name!r} is neither a kernel ({kernels}) nor an operation. "
-            "report.frame('scheduler_nodes') lists operations, with FX nodes in its column origins."
+            "report.frame('scheduler_nodes') lists operations, with FX nodes in the column "
+            "origins."
         )
     return frozenset(operations)
 

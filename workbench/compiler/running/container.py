@@ -419,7 +419,7 @@ class Library:
         except OSError as error:
             raise ArtifactError(
                 f"The compiled library cannot be loaded here: {error}. wb.check(path) compares "
-                "what it needs with this machine."
+                "its requirements with this machine."
             ) from error
         _silence(self._dll, anchor, slots)
         self._functions: dict[str, Callable[..., int]] = {}

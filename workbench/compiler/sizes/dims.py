@@ -305,8 +305,8 @@ def _source(text: str, names: frozenset[str]) -> str:
         return ast.unparse(_Plain().visit(tree))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"The package contains the condition {text!r:.200}, which is not arithmetic of its "
-            f"dimensions ({error}). Do not use the file."
+            f"The package contains the condition {text!r:.200}, which is not an arithmetic "
+            f"expression of its dimensions ({error}). Do not use the file."
         ) from error
 
 
@@ -316,7 +316,7 @@ def _check(node: ast.AST, names: frozenset[str]) -> None:
     if isinstance(node, ast.Name) and node.id not in names and node.id not in _CALLS:
         raise ValueError(f"it names {node.id}")
     if isinstance(node, ast.Constant) and not isinstance(node.value, int):
-        raise ValueError("it holds something that is not a whole number")
+        raise ValueError("it contains a constant that is not a whole number")
     if isinstance(node, ast.Call):
         is_allowed = isinstance(node.func, ast.Name) and node.func.id in _CALLS
         if not is_allowed or len(node.args) != 2 or node.keywords:

@@ -217,8 +217,8 @@ def _headers(to: Path) -> None:
     source = Path(nvidia.__path__[0]) / "include"
     if not (source / "cuda_runtime.h").exists():
         raise CaptureError(
-            "A package for a virtual GPU needs CUDA headers, which this Triton lacks. Install the "
-            "Triton release that torch requires."
+            "A package for a virtual GPU needs CUDA headers, which the installed Triton does not "
+            "include. Install the Triton release that torch requires."
         )
     shutil.copytree(source, to, copy_function=lambda name, link: Path(link).symlink_to(name))
     if not (to / "nv").exists():

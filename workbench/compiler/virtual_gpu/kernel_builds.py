@@ -307,8 +307,8 @@ def _check_libraries(ttir: str, device: Device) -> None:
     for other in device.kind.others():
         if f'"{other.math_library}' in ttir:
             raise UsageError(
-                f"its TTIR calls the math library of {other.name.upper()}. Compile the function "
-                "itself for both: wb.matrix(fn, args, targets=…)"
+                f"the kernel's TTIR calls the math library of {other.name.upper()}. Compile the "
+                "function itself for both: wb.matrix(fn, args, targets=…)"
             )
 
 

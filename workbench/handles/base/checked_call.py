@@ -276,9 +276,9 @@ class CheckedCall(CompiledBase):
     def check_globals(self) -> dict[str, str]:
         """Return a state for each name: "ok", "changed: …", "not compared: …" or "not reachable …".
 
-        Names are globals, inlined code, values that torch's guards read, and changed states of
-        torch, such as the grad mode. A call is also refused if a value has changed. For a loaded
-        file, "frozen at capture: …" is a value that it uses without comparing it.
+        Names are globals, inlined code, values that torch's guards read, and changed torch state,
+        such as the grad mode. A call is also refused if a value has changed. For a loaded file,
+        "frozen at capture: …" marks a value that the code uses without comparing it.
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined

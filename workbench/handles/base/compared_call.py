@@ -64,7 +64,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def has_other_draws(report: Report) -> bool:
-    """Return whether generated code draws other random numbers than eager from the same state."""
+    """Return whether generated code and eager draw different random numbers from the same state."""
     request = report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
     return request.backend == "inductor" and options.get("fallback_random") != "True"

@@ -143,7 +143,7 @@ class Recipe(LivePart):
     def compile(self, target: str, progress: ProgressCallback | None = None) -> CompiledBase:
         """Compile the call for a target, under the torch modes of the first compilation.
 
-        Raises what a compilation raises, and `UsageError` for an input that no longer exists.
+        Raises the errors of a compilation, and `UsageError` for an input that no longer exists.
         """
         request = self._request(self.options(target))
         with self._as_then():
@@ -166,7 +166,7 @@ class Recipe(LivePart):
     def compile_other(
         self, request: CompileRequest, progress: ProgressCallback | None = None
     ) -> CompiledBase:
-        """Compile another call under the torch modes of this one; raises as a compilation does."""
+        """Compile another call under the torch modes of this one; raises the same errors."""
         with self._as_then():
             return self._compile(request, progress)
 

@@ -94,8 +94,8 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
     lost = [name for name in names if name not in known]
     if lost:
         raise WorkbenchError(
-            f"{callee.name} reaches {', '.join(lost)} in a way that does not allow its result to "
-            "use the live object. Compile it here with aot_compile."
+            f"{callee.name} reaches {', '.join(lost)} in a way that prevents the compiled result "
+            "from using the live object. Compile it here with aot_compile."
         )
     return {name: known[name] for name in names}
 

@@ -88,7 +88,7 @@ class ModuleHooks(Protocol):
         """The request that is compiled in place of the module's."""
 
     def choose_repeated(self, request: CompileRequest) -> CompileRequest:
-        """Return the request to recompile for another target: this or the given one."""
+        """Return the request to use for another target: this one or the given one."""
 
     def add_rows(self, report: Report, gpu: Gpu | None) -> Report:
         """Return the report with the communication of the hooks."""
@@ -168,7 +168,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
 
     A compilation for a virtual GPU is repeated for that GPU. Raises `ArtifactError` when the
     original has no importable name and no module is given. Raises `UsageError` for a package, with
-    the call that makes it again, and for a choice of fusion made with another torch.
+    the call that creates it again, and for a fusion choice made with another torch release.
     """
     if module is not None and not callable(module):
         raise UsageError(

@@ -193,8 +193,8 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
 def _capacity(request: FitRequest) -> tuple[int, str]:
     if request.target in TARGETS:
         raise UsageError(
-            f"The memory capacity of target={request.target!r} is unknown. Pass a GPU of "
-            "targets(), such as 'h100'; this machine does not need it."
+            f"The memory capacity of target={request.target!r} is unknown. Pass a GPU from "
+            "targets(), such as 'h100'; this machine needs no GPU."
         )
     gpu = list_known_gpus()[request.target]
     if request.capacity is None:

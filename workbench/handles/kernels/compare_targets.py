@@ -48,8 +48,8 @@ def compare(
 ) -> Matrix:
     """Compile every Triton kernel of a report for several GPUs, and compare.
 
-    `is_ours` says that its sources were generated or trusted in this process. Raises `UsageError`
-    for unknown targets and if there are no Triton kernels.
+    `is_ours` means that the report's sources were generated or trusted in this process. Raises
+    `UsageError` for unknown targets and if there are no Triton kernels.
     """
     gpus = find_target_gpus(targets)
     kernels = chosen(report, list_triton_kernels(report), configs or {})
@@ -59,7 +59,7 @@ def compare(
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
-    """Return the GPUs of these names, each once; raises `UsageError` unless all are GPUs."""
+    """Return the GPUs with these names, without duplicates; raises `UsageError` for other names."""
     if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
@@ -68,7 +68,7 @@ def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
     gpus = {catalogue[name].name: catalogue[name] for name in targets}
     if not gpus:
         raise UsageError(
-            'targets is empty: name at least one GPU of wb.targets(), such as ["a100", "h100"].'
+            'targets is empty: name at least one GPU from wb.targets(), such as ["a100", "h100"].'
         )
     return tuple(gpus.values())
 

@@ -166,7 +166,7 @@ def get_gpu(report: Report) -> Gpu:
     Raises
     ------
     UsageError
-        It has no Triton kernels, or this machine has no GPU.
+        The report has no Triton kernels, or this machine has no GPU.
     """
     list_triton_kernels(report)
     catalogue = list_known_gpus()

@@ -45,7 +45,7 @@ Refusal = Callable[[str], Exception]
 
 
 def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
-    """Record a function with its breaks; raises as `workbench.variants` does."""
+    """Record a function with its breaks; raises the same errors as `workbench.variants`."""
     _check_calls(calls)
     records = find_program_records()
     if records is None or records.is_recording():
@@ -186,7 +186,7 @@ class LoadedVariants(CompiledCode):
     def session(self) -> ProgramRecord:
         """The session of its compilation, read from the file.
 
-        Raises `ArtifactError` if the file holds none, or has changed since.
+        Raises `ArtifactError` if the file has no session, or has changed since it was loaded.
         """
         path = self.path
         with open_any(path) as opened:

@@ -118,7 +118,7 @@ class Checkpoint:
 
     @property
     def budgets(self) -> Budgets:
-        """All figures known now, as data."""
+        """All figures known so far, as data."""
         reports = (self.report, *self._more.values())
         points = (
             point for r in reports for point in list_points(r, self._gpu, self._peaks, self._checks)
@@ -131,8 +131,8 @@ class Checkpoint:
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
         """Compile with a budget, compare its gradients with eager's, and read its peak.
 
-        Raises `UsageError` unless the budget is a number from 0 to 1, and if its gradients are
-        wrong. Also raises what a compilation raises.
+        Raises `UsageError` if the budget is not a number from 0 to 1 or its gradients are wrong.
+        Errors of the compilation are passed on.
         """
         is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
         if not is_number or not 0 <= budget <= 1:

@@ -112,7 +112,7 @@ def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
 
 
 def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for inputs of other sizes than the counted ones."""
+    """Raise `UsageError` if the inputs do not have the sizes that were counted."""
     sizes = Counter(
         tensor.untyped_storage().nbytes() for tensor in list_tensors(args, dict(kwargs))
     )

@@ -34,9 +34,10 @@ def verify_package(
 ) -> Verification:
     """Run eager and the package on copies of the inputs, without grad, and compare.
 
-    The reference is `reference=`, then the model that the package was made from in this process,
-    then the importable one that the file names. Raises `UsageError` without any, if the package
-    holds several models, or if it writes to its own buffers, which cannot be restored.
+    The reference is the first available of `reference=`, the model that the package was created
+    from in this process, and the importable model that the file names. Raises `UsageError` if there
+    is no reference, if the package holds several models, or if it writes to its own buffers, which
+    cannot be restored.
     """
     original, name = find_packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}

@@ -244,7 +244,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         self[self.manifest.model(model).name].update_weights(weights, partial=partial)
 
     def verified(self) -> Self:
-        """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""
+        """Wait until mapped weights are hashed; raises `ArtifactError` if the hash differs."""
         for model in self._loaded.values():
             model.verified()
         return self

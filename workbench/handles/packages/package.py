@@ -30,7 +30,7 @@ class Package(OpenPackage):
     A package with one model is called like that model; with several, call `package[name]`. If they
     are variants of one model, the first in `variants` that accepts the inputs runs. Every call is
     checked against the input contract, and its outputs do not require grad. As a context manager,
-    it closes the package at the end. `originals` has the models that it was made from in this
+    it closes the package at the end. `originals` has the models that it was created from in this
     process, by name.
 
     Examples
@@ -219,7 +219,7 @@ class Package(OpenPackage):
         name
             The name of the model in the server. Default: the file's name.
         model
-            The name of the model in the package, if that holds several.
+            The name of the model in the package, if the package holds several.
         overwrite
             Whether the files of an earlier folder of this name may be replaced.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackageParts:
-    """Hold the parts of a `Package`; `refusal` says why no model can be called here."""
+    """Hold the parts of a `Package`; `refusal` is the reason why no model can be called."""
 
     opened: OpenedPackage
     manifest: PackageManifest

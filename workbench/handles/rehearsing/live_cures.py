@@ -71,7 +71,7 @@ class LiveCures:
         return _task(f"a fix for line {item.line}", work)
 
     def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
-        """Start trying the rewrite of a break in an explanation; raises as `start` does."""
+        """Start trying a break's rewrite in an explanation; raises the same errors as `start`."""
         self._refuse_gone()
         name = f"{change.rule} in line {change.line}"
         return _task(name, lambda steps: try_opportunity(explanation, change, steps))
@@ -93,7 +93,7 @@ def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
         return explain(request.target, request.args, request.kwargs)
 
     def never(*_: Any) -> Any:
-        raise UsageError("An explanation runs in this process: call explain.")
+        raise UsageError("An explanation always runs in this process: call explain.")
 
     return Recipe(CompileRequest(fn, args, kwargs), again, never)
 

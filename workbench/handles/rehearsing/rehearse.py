@@ -58,7 +58,7 @@ class _Copy:
 
 
 def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehearsal:
-    """Explain a call, then try each fix in a copy; raises what the function raises."""
+    """Explain a call, then try each fix in a copy; exceptions of the function are passed on."""
     call = BrokenCall(fn, Inputs(args, kwargs))
     explanation = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
@@ -82,7 +82,7 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
 class BrokenCall:
     """Try fixes for the graph breaks of a call, in copies.
 
-    Raises `UsageError` for anything but a Python function.
+    Raises `UsageError` if the target is not a Python function.
     """
 
     def __init__(self, fn: Any, inputs: Inputs):
@@ -97,7 +97,8 @@ class BrokenCall:
     def explained(self) -> Explanation:
         """The breaks of the call, run silently on copies of the inputs.
 
-        Raises what the function raises, and `UsageError` if only the captured function raises.
+        Exceptions of the function are passed on. Raises `UsageError` if only the captured function
+        raises.
         """
         try:
             return self._explain(self._target)

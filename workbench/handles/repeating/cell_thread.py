@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 def run_after_cells(work: Callable[[], None]) -> None:
-    """Run in the thread of the notebook's cells as soon as it is free, or at once without a kernel.
+    """Run in the thread of the notebook's cells once it is free; without a kernel, run at once.
 
     Kernels with subshells handle the messages of a view in another thread.
     """

@@ -35,7 +35,7 @@ def rewrite_callable(target: Any, *changes: Change) -> Any:
 
     Code above the functions sees the same globals. Raises `UsageError` unless the lines belong to a
     plain function or method that this callable starts with. They may also belong to a function of
-    the same package that is called from there by its name.
+    the same package that this callable calls by name.
     """
     if isinstance(target, functools.partial):
         inner = rewrite_callable(target.func, *changes)
@@ -52,7 +52,7 @@ def rewrite_callable(target: Any, *changes: Change) -> Any:
 
 
 def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
-    """Return the Dynamo options that changes set, and their values; raises as an import does."""
+    """Return the Dynamo options that changes set, and their values; may raise import errors."""
     options: dict[str, Any] = {}
     config = tp.DYNAMO_CONFIG.get()
     own = (setting for change in changes for setting in change.settings)
@@ -256,7 +256,7 @@ def _change_class(part: Any, kind: type) -> None:
         part.__class__ = kind
     except TypeError as error:  # such as one with __slots__
         raise UsageError(
-            f"A {kind.__name__} cannot be copied with another method. {_BY_HAND}"
+            f"A {kind.__name__} cannot be copied with a replaced method. {_BY_HAND}"
         ) from error
 
 

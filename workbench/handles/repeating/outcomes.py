@@ -109,7 +109,7 @@ def effects_of(
 ) -> Leaves:
     """Return a call's outputs and its effects on inputs, buffers, gradients and shared memory.
 
-    `objects` are further modules whose buffers belong to the callable.
+    `objects` are other modules whose buffers belong to the callable.
     """
     effects: Leaves = list(leaves_of(result))
     input_leaves = list(leaves_of(inputs))
@@ -129,7 +129,7 @@ def effects_of(
 def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
     """Run a callable under torch.compile with Inductor, and return the results as `outcome` does.
 
-    Random numbers are drawn as eager draws them. Code that Dynamo had compiled before is kept.
+    Random numbers are drawn as eager draws them. Code that Dynamo compiled earlier is kept.
     Raises the errors of compiling or running it.
     """
     options: dict[str, Any] = {"fallback_random": True}

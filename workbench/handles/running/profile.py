@@ -155,9 +155,9 @@ def profile(
 
     The generated code runs unchanged. During the measurement, proxies replace the globals of its
     program. They read the clock or, on a GPU, label each call in a torch.profiler trace. Inputs are
-    copied, gradients are computed but not accumulated, the random state is restored. `machine` has
-    the machine properties that an earlier profile measured. `seconds` limits each measurement, and
-    skips the eager operators. `notes` are notes on the inputs. Inputs that are `held` by the
+    copied, gradients are computed but not accumulated, and the random state is restored. `machine`
+    has the machine properties that an earlier profile measured. `seconds` limits each measurement,
+    and skips the eager operators. `notes` are notes on the inputs. Inputs that are `held` by the
     callable itself are not copied.
 
     Raises

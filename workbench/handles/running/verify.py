@@ -35,10 +35,11 @@ def verify(
     """Run eager and the compiled code on copies of the inputs, and compare every effect.
 
     Effects are outputs, inputs after the call, parameters, buffers and other values that the call
-    changes, gradients if compiled with them, and the random state. The reference is `reference=`,
-    then the live function or module, then the importable one that the file names. Without any, it
-    raises `UsageError`. Everything is restored afterwards. A leaf that differs is reported as not
-    checked if another seed changes it too. Nothing is checked if the collectives transfer no data.
+    changes, gradients if compiled with them, and the random state. The reference is the first
+    available of `reference=`, the live function or module, and the importable one that the file
+    names. Raises `UsageError` if there is none. Everything is restored afterwards. A leaf that
+    differs is reported as not checked if another seed changes it too. Nothing is checked if the
+    collectives transfer no data.
     """
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):
@@ -92,11 +93,12 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
 
 
 def refuse_for_host(**wanted: bool) -> None:
-    """Raise `UsageError` for requests that only a program of a virtual GPU supports."""
+    """Raise `UsageError` for requests that only a program for a virtual GPU supports."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
         raise UsageError(
-            f"{name}=True is for programs of a virtual GPU, which run in an interpreter. Leave it "
-            "out, or compile with target='h100' or another name in targets()."
+            f"{name}=True is for programs compiled for a virtual GPU, which run in an "
+            "interpreter. Leave it out, or compile with target='h100' or another name in "
+            "targets()."
         )
 
 
@@ -146,5 +148,5 @@ def verify_ranks(
         if isinstance(verification, Verification):
             return verification
     raise UsageError(
-        "ranks= needs a world that runs every rank of a program, and none is installed."
+        "ranks= needs a package that runs every rank of a program, and none is installed."
     )

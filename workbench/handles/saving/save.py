@@ -53,9 +53,10 @@ def save_compiled(
     place, module = parse_weights_word(weights), compiled.module
     if parts := find_compiled_parts(module):
         raise UsageError(
-            f"{compiled.name} was compiled with compiled parts ({', '.join(parts)}), whose checks "
-            "a file cannot store. Put the eager module back in place of each compiled part "
-            "(model.part = model.part.module), recompile the model and save the result."
+            f"{compiled.name} contains parts that were already compiled ({', '.join(parts)}), "
+            "whose guards a file cannot store. Put the eager module back in place of each "
+            "compiled part (model.part = model.part.module), recompile the model and save the "
+            "result."
         )
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))

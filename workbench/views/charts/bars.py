@@ -84,7 +84,9 @@ def fusion(report: Report) -> Figure:
         group for group in list_saved_traffic(report) if group.bytes_before != group.bytes_fused
     ]
     if not groups:
-        raise UsageError("Nothing to draw for 'fusion': it changed no group's traffic.")
+        raise UsageError(
+            "Nothing to draw for 'fusion': fusion did not change the traffic of any group."
+        )
     shown = groups[:MOST]
     size, unit = unit_of(max(max(group.bytes_before, group.bytes_fused) for group in shown))
     by_id = {kernel.id: kernel for kernel in report.kernels}

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from workbench.analysis.cost.costs import Cost, list_costs
 from workbench.analysis.cost.line_shares import LineShares
-from workbench.analysis.diff.difference import Diff
-from workbench.analysis.diff.source_changes import match_lines
+from workbench.analysis.diff.difference import Diff, compare_functions
 from workbench.analysis.source.lines import callers, sort_by_calls
 from workbench.number_text import format_bytes, format_us
 from workbench.report import Report, Source
-from workbench.report.side_by_side import Block, Difference
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.diff_messages import DiffLine, DiffProgram
 
 MOST_LINES = 2_000
 """Lines of both programs in a view."""
 _WORDS = {"time": "measured time", "bound": "roofline time", "bytes": "DRAM traffic"}
-
-
-class _Lines(Difference):
-    """Two sources in which every character counts."""
-
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """Runs of lines that are the same, changed, added or removed."""
-        return tuple(match_lines(self.before.split("\n"), self.after.split("\n")))
 
 
 def compare_programs(diff: Diff) -> DiffProgram | None:
@@ -44,7 +32,7 @@ def compare_programs(diff: Diff) -> DiffProgram | None:
     for a, b in pairs:
         texts = (_read(diff.a, a), _read(diff.b, b))
         names = (a.name if a else "", b.name if b else "")
-        found = _Lines(names[0], "source", *names, *texts)
+        found = compare_functions(names, *texts)
         for row in found.rows:
             before = None if a is None else _number(a, row.before_line)
             after = None if b is None else _number(b, row.after_line)

@@ -39,7 +39,7 @@ def list_no_numbers(record: Any) -> tuple[Quantity, ...]:
 
 def refuse(record: Any, *_: Any, **__: Any) -> Any:
     """Raise `UsageError`: there is no such table, no such chart."""
-    raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
+    raise UsageError(f"{type(record).__name__} does not have this table or chart.")
 
 
 def refuse_times(record: Any, *_: Any) -> Any:

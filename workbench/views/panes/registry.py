@@ -74,7 +74,9 @@ def _contain(pane: Pane, world: str) -> Pane:
         try:
             content = pane.document(report, context)
             if not isinstance(content, Content):
-                raise TypeError(f"it gave a value of type {type(content).__name__}, not a Content")
+                raise TypeError(
+                    f"it returned a value of type {type(content).__name__}, not a Content"
+                )
         except Exception as error:  # somebody else's code, which may raise anything
             text = f"The code of the world {world} raised {describe_error(error)}."
             note: Note = {"title": "This pane failed.", "text": text, "tone": "break"}

@@ -22,8 +22,9 @@ from workbench.analysis.memory.waste import remarks
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.memory_rows import Allocation, Kind, RecomputedNode
-from workbench.views.tables.columns import specs
+from workbench.specs import Catalogue
 from workbench.views.parts.memory_stack import list_frames
+from workbench.views.tables.columns import specs
 from workbench.views.wire.memory_messages import (
     Budget,
     BudgetLine,

@@ -245,7 +245,7 @@ def build_wrapper_part(report: Report, id: str) -> WrapperPart:
         raise UsageError(f"Unknown wrapper {id!r}; the report has {known}.")
     text = find_text(report.texts, wrapper.text)
     if text is None:
-        raise UsageError(f"The text of {id} was not kept in the report.")
+        raise UsageError(f"The text of {id} was not saved in the report.")
     text = _FOLDER.sub(r"\1", text)
     kernels = _kernels_of_lines(report, wrapper, text)
     return {"kind": "wrapper", "id": id, "text": text, "kernels": kernels}
@@ -639,7 +639,7 @@ def _find_steps(report: Report, id: str) -> tuple[str, tuple[PassStep, ...]]:
     steps = report.graph_steps.get(base, ())
     count = int(number) if number.isdecimal() else 0
     if base not in report.node_rows or (dot and not 0 < count <= len(steps)):
-        raise UsageError(f"No pass left a graph {id!r}.")
+        raise UsageError(f"The report has no graph {id!r} after a compiler pass.")
     return base, steps[:count]
 
 

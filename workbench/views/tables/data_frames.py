@@ -117,7 +117,7 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
     if name in report.extra.get(UNKNOWN, {}):
         raise UsageError(
             f"No installed package reads the table {name!r} of this report. Saving the report "
-            "keeps it."
+            "keeps the table."
         )
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))

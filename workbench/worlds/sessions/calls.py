@@ -30,8 +30,8 @@ def session(
     Parameters
     ----------
     capture
-        "light" leaves torch's caches on; a report then lacks what a cache hit skips. "full"
-        recompiles everything, for complete reports.
+        "light" leaves torch's caches on; a report then lacks the steps that a cache hit skips.
+        "full" recompiles everything, for complete reports.
     steps
         None: a step ends with `step()`, or with each item of `steps(loader)`. "optimizer": a step
         ends with every step of an optimizer.
@@ -43,7 +43,7 @@ def session(
     Returns
     -------
     LiveSession
-        `frame(name)` is one of these tables. `compiles`: id, function, file, line, step, at_s,
+        `frame(name)` returns one of these tables. `compiles`: id, function, file, line, step, at_s,
         kind, thread, total_s, dynamo_s, backend_s, codegen_s, guards, ops, breaks, outcome, cache,
         why, has_report, inputs, caught. `recompiles`: compile_id, function, step, against, nearest,
         guard, kind, source, expected, actual, variants, cost_s, file, line, also, is_last_batch,

@@ -50,8 +50,8 @@ def sweep(
     Parameters
     ----------
     args
-        The example inputs, or a function that makes them from the sizes in `over`, such as `lambda
-        batch: (torch.randn(batch, 64),)`.
+        The example inputs, or a function that creates them from the sizes in `over`, such as
+        `lambda batch: (torch.randn(batch, 64),)`.
     over
         The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
         `target`, an Inductor option by its name, or a size that `args` takes. A `target` is a name
@@ -75,8 +75,8 @@ def sweep(
     compile_only
         Run nothing, and report only compile times, kernels and traffic.
     spread, measure_s
-        Measure until half of the 99.9 % interval is this share of the median, or until this many
-        seconds have passed.
+        Measure until half the width of the 99.9 % interval is this share of the median, or until
+        this many seconds have passed.
     rtol, atol
         The tolerance against eager, instead of the dtype's default.
     progress

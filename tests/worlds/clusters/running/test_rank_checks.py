@@ -278,7 +278,7 @@ def test_what_is_on_meta_has_no_numbers(where: str) -> None:
 
     found = verified(build, args=(), backend="eager")
     assert found.verdict == "not checked"
-    assert "is on meta and has no values. Build it small and on the CPU" in found.sentence
+    assert "is on meta and has no values. Build a small model on the CPU" in found.sentence
 
 
 def test_another_program_than_the_compiled_is_refused() -> None:
@@ -287,7 +287,9 @@ def test_another_program_than_the_compiled_is_refused() -> None:
             programs.by_hand(programs.added)(mesh), (programs.inputs(),), backend=EAGER, grad=False
         )
     other = programs.by_hand(programs.left_out)
-    with pytest.raises(wb.UsageError, match="build makes a program that differs from the compiled"):
+    with pytest.raises(
+        wb.UsageError, match="build creates a program that differs from the compiled"
+    ):
         wb.verify(compiled, (programs.inputs(),), ranks=4, build=other)
     wide = programs.inputs().double()
     with pytest.raises(wb.UsageError, match=r"double|different program"):

@@ -216,7 +216,9 @@ def test_whole_numbers_that_roundings_may_decide_are_not_judged() -> None:
 def test_what_is_compiled_for_the_host_has_no_interpreter() -> None:
     with wb.virtual_cluster({"tp": 2}) as mesh:
         host = wb.aot_compile(small(mesh), (torch.randn(4, 8),), grad=False, backend="aot_eager")
-    with pytest.raises(wb.UsageError, match="per_kernel=True is for programs of a virtual GPU"):
+    with pytest.raises(
+        wb.UsageError, match="per_kernel=True is for programs compiled for a virtual GPU"
+    ):
         wb.verify(host, (torch.randn(4, 8),), ranks=2, build=small, per_kernel=True)
 
 

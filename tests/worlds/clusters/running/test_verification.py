@@ -68,10 +68,10 @@ def test_names_of_the_functions_own_are_its_own() -> None:
         ({"ranks": 4, "loss": "product", "build": BUILD}, "loss is 'product': expected 'mean'"),
         (
             {"ranks": 4, "build": BUILD, "per_kernel": True},
-            "per_kernel=True is for programs of a",
+            "per_kernel=True is for programs compiled for a",
         ),
         ({"ranks": 4, "build": BUILD, "float64": True}, "float64=True is for one program"),
-        ({"build": BUILD}, "build= makes the program on every rank: also pass ranks="),
+        ({"build": BUILD}, "build= creates the program on every rank: also pass ranks="),
         (
             {"ranks": 4, "build": BUILD, "reference": torch.nn.Linear(3, 3)},
             "reference Linear cannot run on the inputs of this call",

@@ -108,7 +108,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(plain, tmp_path) -> No
     wb.numerics(plain, (X, W)).save_values(tmp_path / "values.pt")
     with pytest.raises(wb.UsageError, match="have different inputs or weights"):
         wb.numerics(plain, (X + 1, W), against=tmp_path / "values.pt")
-    with pytest.raises(wb.UsageError, match="They have: values, outputs"):
+    with pytest.raises(wb.UsageError, match="It has: values, outputs"):
         wb.numerics(plain, (X, W), against=plain).frame("kernels")
 
 

@@ -126,7 +126,9 @@ def test_kernels_of_a_program_are_run_on_the_inputs_of_its_compilation() -> None
     mail = Mailbox(shown.live())
     before = mail.ask("document")[1]
     assert before["actions"]["check-kernels"] is None
-    assert before["efforts"]["check-kernels"].startswith("Runs every program instance of 1 Triton kernel on the CPU")
+    assert before["efforts"]["check-kernels"].startswith(
+        "Runs every program instance of 1 Triton kernel on the CPU"
+    )
     assert 'compiled.kernel("k0")' in before["actions"]["accesses"]
     mail.ask("check-kernels")
     assert shown.live_actions is not None

@@ -175,7 +175,7 @@ HALVES = torch.empty(512, 512, dtype=torch.float16)
 WRONG: Mapping[str, Any] = {
     r"add: it cannot be launched: axis 1 of the grid is 70,000, but h100 allows at most 65,535"
     "": lambda: wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), BLOCK=256),
-    r"transpose: none of its autotuner's 1 configuration fits on rtx4090 \(B=256: it cannot "
+    r"transpose: none of the autotuner's 1 configuration fits on rtx4090 \(B=256: it cannot "
     "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(
         triton.autotune([triton.Config({"B": 256}, num_warps=32)], key=[])(transpose),
         *(HALVES, HALVES, 512, 512),

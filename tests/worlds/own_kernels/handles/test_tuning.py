@@ -207,7 +207,7 @@ def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
         ({"budget": 0}, "expected a number of configurations"),
         ({"space": "all"}, "the standard spaces are product"),
         ({"space": {"BLOK": [1]}}, "BLOK, which is not a parameter"),
-        ({"space": []}, "has no configuration"),
+        ({"space": []}, "which is empty"),
         ({"space": {"BLOCK": [[256]]}}, "unhashable type: 'list'"),
         ({"target": "h10"}, "h10"),
         ({"measure": 5, "budget": 1}, "measure needs h100 in this machine"),

@@ -158,7 +158,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         for place, input_name in inputs.items():
             raise ArtifactError(
                 f"{name} cannot be saved with its variants: the global {place} and {input_name} "
-                "were one object, which a file cannot check. Pass a different object as "
+                "were the same object, which a file cannot check. Pass a different object as "
                 f"{input_name}, such as a copy."
             )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
@@ -196,7 +196,8 @@ def _explained(name: str) -> Iterator[None]:
             raise
         raise ArtifactError(
             f"{name} cannot be saved with its variants: one of its guards cannot be serialized "
-            f"({match[0]}). Define the classes that it reads in a module, not in a function."
+            f"({match[0]}). Define the classes that the guard reads in a module, not in a "
+            "function."
         ) from error
 
 

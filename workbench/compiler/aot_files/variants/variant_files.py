@@ -164,7 +164,8 @@ def install_variants(
         if manifest.contract["name"] != target.__qualname__:
             raise ArtifactError(
                 f"{name} holds the code of {manifest.contract['name']}, not of "
-                f"{target.__qualname__}. Pass that function, or the file saved for this one."
+                f"{target.__qualname__}. Pass that function, or load the file that was saved for "
+                "this one."
             )
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)

@@ -306,7 +306,7 @@ def require_readable(
         answer = sandbox.check()
     if not answer.ok:
         raise ArtifactError(
-            f"{name} cannot be saved: after reading it back, its checks refuse the call that it "
+            f"{name} cannot be saved: after reading it back, its guards reject the call that it "
             f"was compiled for ({answer.failed or answer.guard}). {_CURE}"
         )
     if changed := find_changed(tensors, example.held, sandbox.held):
@@ -328,17 +328,17 @@ def require_own_identity(
         if len(stored) == 1 and not is_found_again(held[stored[0]]):
             argument = pair[0] if pair[1] == stored[0] else pair[1]
             raise ArtifactError(
-                f"{name} cannot be saved: {argument} and the captured {stored[0]} were one object "
-                "when it was compiled, but a file would hold a copy. Leave it out with save(path, "
-                f"external_data={{{stored[0]!r}: …}}) and pass it at load, or compile with a "
-                "different object as the argument."
+                f"{name} cannot be saved: {argument} and the captured {stored[0]} were the same "
+                "object when it was compiled, but a file would hold a copy. Leave it out with "
+                f"save(path, external_data={{{stored[0]!r}: …}}) and pass it at load, or compile "
+                "with a different object as the argument."
             )
     for pair in plan.read_as_inputs:
         place, input_name = map(shown, pair)
         raise ArtifactError(
-            f"{name} cannot be saved: the global {place} and {input_name} were one object when it "
-            "was compiled, which a file cannot check. Compile it with a different object as "
-            f"{input_name}, such as a copy."
+            f"{name} cannot be saved: the global {place} and {input_name} were the same object "
+            "when it was compiled, which a file cannot check. Compile it with a different object "
+            f"as {input_name}, such as a copy."
         )
 
 

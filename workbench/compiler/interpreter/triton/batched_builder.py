@@ -275,7 +275,7 @@ class BatchedBuilder(TileBuilder):
             pointers, everywhere, values.dtype, "exchange", orders=_orders(sem)
         )
         if not inside.all():
-            raise OutOfBoundsError("exchanges a value outside its arguments")
+            raise OutOfBoundsError("does an atomic compare-and-swap outside its arguments")
         parts = [
             TensorHandle(np.ascontiguousarray(a), h.dtype)
             for a, h in ((pointers, ptr), (compared, cmp), (values, val))

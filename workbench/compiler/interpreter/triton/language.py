@@ -246,7 +246,7 @@ def _one(tensor: Any) -> Any:
     """The value that all programs agree on."""
     data = tensor.handle.data
     if data.size != len(data):
-        raise TypeError("a block cannot be an index")
+        raise TypeError("a block of values cannot be used as an index")
     values = data.reshape(-1)
     if np.all(values == values[0]):
         return values[0]

@@ -217,8 +217,8 @@ class _OneRank:
             if other != self._rank.number and shared:
                 raise UsageError(
                     f"build returned the same model, or the same {own[min(shared)]}, for rank "
-                    f"{other}, but each rank modifies its own. Create a new model in every call of "
-                    "build."
+                    f"{other}, but each rank needs its own, because ranks modify it. Create a new "
+                    "model in every call of build."
                 )
 
     def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:
@@ -229,7 +229,7 @@ class _OneRank:
         ]
         if any(tensor.is_meta for tensor in tensors):
             raise NoNumbers(
-                "The model or an input is on meta and has no values. Build it small and on the "
+                "The model or an input is on meta and has no values. Build a small model on the "
                 "CPU, without torch.device('meta'). Seed it with torch.manual_seed, and pass "
                 "inputs with values."
             )

@@ -80,9 +80,9 @@ def check_ranks(question: RankQuestion) -> RankVerification:
         if isinstance(raised, WorkbenchError):
             raise type(raised)(f"On rank {failure.rank}: {raised}") from raised
         raise UsageError(
-            f"The program cannot run on rank {failure.rank} "
-            f"({type(raised).__name__}: {read_first_line(raised)}). Try this rank alone: "
-            f"`with wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
+            f"The program cannot run on rank {failure.rank} ({type(raised).__name__}: "
+            f"{read_first_line(raised)}). Try this rank on its own: `with "
+            f"wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
             "build(mesh)`."
         ) from raised
     _refuse_other_program(question, runs[question.rank].captured)
@@ -100,9 +100,9 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
     was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
-        f"build makes a program that differs from the compiled one: call {at + 1} of its graph is "
-        f"{now} instead of {was}. Pass the function that made the model, with inputs of the same "
-        "sizes and dtypes."
+        f"build creates a program that differs from the compiled one: call {at + 1} of its graph "
+        f"is {now} instead of {was}. Pass the function that created the model, with inputs of the "
+        "same sizes and dtypes."
     )
 
 

@@ -234,8 +234,9 @@ def compare_ranks(
     if len(ranks) < 2 or None in ranks or max(ranks.values()) > 1:
         said = ", ".join("none" if r is None else str(r) for r in sorted(ranks, key=str))
         raise UsageError(
-            f"To compare ranks, pass one log per rank, of at least two ranks; {len(contents)} read "
-            f"here have the ranks {said}. Read the TORCH_TRACE folder of one run."
+            "Comparing ranks needs one log per rank, of at least two ranks, but the logs read "
+            f"here ({len(contents)}) have the ranks {said}. Read the TORCH_TRACE folder of one "
+            "run."
         )
     rank_of = {building.prefix(content): int(content.rank or 0) for content in contents}
     compiles: dict[str, list[Compile]] = defaultdict(list)

@@ -289,7 +289,9 @@ class ProgramsApart(Presented):
         Raises `UsageError` for another name.
         """
         if name not in ("values", "outputs"):
-            raise UsageError(f"Two programs have no table {name!r}. They have: values, outputs.")
+            raise UsageError(
+                f"A comparison of two programs has no table {name!r}. It has: values, outputs."
+            )
         rows = self.values if name == "values" else self.outputs
         return presenter().rows_frame(rows, CommonValue)
 

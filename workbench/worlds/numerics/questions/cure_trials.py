@@ -39,8 +39,8 @@ def prove_cause(
     """
     if row.cause == RANDOM:
         raise UsageError(
-            f"{row.node} draws random numbers, which differ when a part runs alone: use .cures() "
-            "to compile the whole call."
+            f"{row.node} draws random numbers, which differ when a part runs on its own: use "
+            ".cures() to compile the whole call."
         )
     if not row.option:
         raise UsageError(

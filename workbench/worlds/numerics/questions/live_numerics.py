@@ -470,7 +470,7 @@ def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
     recipe = getattr(compiled, "recipe", None)
     if recipe is None:
-        raise UsageError(f"The inputs of its compilation are not available: pass them. {FROM_FILE}")
+        raise UsageError(f"The inputs of the compilation are not available: pass them. {FROM_FILE}")
     if gone := recipe.gone():
         raise UsageError(
             f"Inputs of the compiled call no longer exist: {', '.join(gone)}. Keep them in "

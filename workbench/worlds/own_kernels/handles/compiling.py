@@ -51,7 +51,7 @@ def find_fitting(
     said = "; ".join(why.rstrip(".") for why in failed[:_MOST_SAID])
     more = f"; and {len(failed) - _MOST_SAID} more" if len(failed) > _MOST_SAID else ""
     raise CaptureError(
-        f"{call.name}: none of its autotuner's {plural(len(variants), 'configuration')} fits on "
+        f"{call.name}: none of the autotuner's {plural(len(variants), 'configuration')} fits on "
         f"{gpu.name} ({said}{more}). Add a smaller one."
     )
 

@@ -96,7 +96,7 @@ def _define(kernel: Kernel, source: str) -> Any:
         exec(compile(module, file, "exec"), scope)
     except Exception as error:  # it is run, and may raise whatever Python can
         raise UsageError(
-            f"{kernel.id} cannot be defined alone: {describe_error(error)}."
+            f"{kernel.id} cannot be defined on its own: {describe_error(error)}."
         ) from error
     return scope[name]
 

@@ -294,8 +294,8 @@ def _read_cases(call: KernelCall, sizes: Any, kind: str) -> Iterator[dict[str, i
         return
     if not kind.startswith("product"):
         raise UsageError(
-            f"{call.name} is not a GEMM, and sizes are for GEMMs: make a wb.kernel for each size, "
-            "and tune each."
+            f"{call.name} is not a GEMM, and sizes are for GEMMs: create a wb.kernel for each "
+            "size, and tune each one."
         )
     given = [sizes] if isinstance(sizes, Mapping | int) else sizes
     if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):

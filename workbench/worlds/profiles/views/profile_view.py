@@ -31,7 +31,7 @@ class ProfileView(RequestWidget):
 
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask != "row":
-            raise UsageError(f"A profile has no part {ask!r}: it has row.")
+            raise UsageError(f"A profile has no part {ask!r}: the only part is row.")
         report = self._records.get(question["row"])
         if report is None:
             raise UsageError(f"This profile has no report {question['row']!r:.80}.")

@@ -94,7 +94,7 @@ class Space:
         missing = [name for name in sizes if name not in axes]
         if missing:
             raise UsageError(
-                f"The inputs are made from {', '.join(sizes)}, but over has no "
+                f"The inputs are created from {', '.join(sizes)}, but over has no "
                 f"{', '.join(missing)}. Give values, or a default in the function."
             )
         return cls(axes, tuple(name for name in axes if name in sizes))

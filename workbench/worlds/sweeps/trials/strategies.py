@@ -180,6 +180,6 @@ def _optuna() -> Any:
     except ImportError as error:
         raise UsageError(
             "strategy='tpe' needs Optuna: pip install 'aot-workbench[search]'. The strategies "
-            "grid, random and halving do not."
+            "grid, random and halving do not need it."
         ) from error
     return optuna
