@@ -18,16 +18,17 @@ from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.words import record_words
 
 _MARKS = {
-    "captured": "What it computes is in a graph; beside it the kernels that it ends in.",
-    "break": "The graph breaks here: its note says why and what to do.",
-    "fallback": "An operator of it has no code of Inductor's: the eager one is called.",
-    "later": "The same, in a graph that begins after a graph break.",
+    "captured": "What it computes is in a graph; the kernels that compute it are next to it.",
+    "break": "The graph breaks here: the note says why and what to do.",
+    "fallback": "Inductor has no lowering for an operator of this line: eager runs it.",
+    "later": "Captured in a graph that begins after a graph break.",
     "folded": "Folded to a constant at compile time; nothing is left to run.",
-    "removed": "The captured graph has it, the last one does not: merged with others or dropped.",
+    "removed": "In the captured graph, but not in the final one: merged or dropped.",
     "traced": "Python that ran while Dynamo traced; it left no operation in the graph.",
-    "failed": "The program itself is wrong here: it fails without a compiler too.",
+    "failed": "The program itself fails here, in eager too.",
+    "faulty": "A check found an error in a kernel of this line: the note says which.",
     "unreached": "The compiled call did not reach this line.",
-    "plain": "Not recorded: nothing in the record tells what became of it.",
+    "plain": "The report says nothing of this line.",
 }
 _HEAD = """# Messages
 

@@ -57,7 +57,7 @@ def test_the_scheduler_has_the_last_word(page: Any) -> None:
 def test_what_a_page_cannot_answer_it_says(page: Any) -> None:
     row(page, "k0").click()
     row(page, "k8").click(modifiers=["Control"])
-    page.get_by_text("A saved page answers only if one kernel reads").wait_for()
+    page.get_by_text("A saved page answers this only if one kernel reads").wait_for()
 
 
 def test_lines_of_the_tree_are_picked_too(page: Any) -> None:

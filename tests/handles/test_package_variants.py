@@ -170,7 +170,7 @@ def test_nothing_is_added_to_a_file_that_nobody_vouched_for(
     request = ModelRequest(Doubling(), (X,), name="other")
     pack_again(name="other")
     stranger = TrustStore(tmp_path / "stranger")
-    with pytest.raises(wb.TrustError, match="would run code"):
+    with pytest.raises(wb.TrustError, match="runs code, and the file is signed by an unknown key"):
         writing.write_variant(request, file, store=stranger)
 
 

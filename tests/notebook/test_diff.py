@@ -55,7 +55,7 @@ def test_a_page_is_written_and_the_view_can_be_left_out(
         ("static", "Write two names or paths, such as %aot_diff static dynamic; found 1."),
         ("static found static", "found 3"),
         ("static nothing", "nothing is not defined, and no file nothing exists."),
-        ("static 3", "int is not a report and has none in .report."),
+        ("static 3", "int is not a report and has no report in `.report`."),
         ("--wrong static static", "Unknown option --wrong. The options are -o, --html"),
         ("static static -o 3x", "-o 3x: expected a name"),
     ],

@@ -261,7 +261,7 @@ def package(
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """Find every graph break of a function and of its callees; this runs the function.
+    """Find every graph break of a function and its callees. This runs the function.
 
     If there are breaks, the function runs once or twice more, silently and on copies of the inputs.
 
@@ -362,7 +362,7 @@ def warm_up() -> WarmUp:
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:
-    """Compile a function with graph breaks for several calls, for one `.aotv` file.
+    """Compile a function that has graph breaks for several example calls, into one `.aotv` file.
 
     The function runs on each call. The code before and after each break is kept, with one variant
     for each set of guards. As in torch.compile, the second batch size gives a variant for any size.

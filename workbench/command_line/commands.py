@@ -228,7 +228,7 @@ _QUANTITY = {
         "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a share from 0 to 1"},
         "source": {
             "enum": ["counted", "measured", "model"],
-            "description": "counted in the report, measured by a clock, or modelled",
+            "description": "counted in the report, measured (timed), or modelled",
         },
         "evidence": {"type": "array", "items": {"type": "string"}},
         "why": {"type": "string", "description": "why the value is unknown"},

@@ -64,7 +64,7 @@ class Retarget(LivePart):
         return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
-        """Compile the same call for another target; raises the errors of a compilation."""
+        """Compile the same call for another target. Raises the same errors as a compilation."""
         if target == self._x.report.request.target:
             return self._x
         job = self._jobs.get(target)
@@ -168,7 +168,7 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def retarget(self) -> Retarget:
-        """The other targets that the same call can be compiled for."""
+        """The targets for which the same call can be compiled, other than its own."""
         return Retarget(self, self.recipe)
 
     @property

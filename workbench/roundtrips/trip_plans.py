@@ -169,7 +169,7 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
             return time.perf_counter() - start, notes
         except ArtifactError as error:
             notes = (
-                f"saved without weights; the module was passed at load: {read_first_line(error)}",
+                f"saved without weights ({read_first_line(error)}): the module was passed at load",
             )
     start = time.perf_counter()
     save_compiled(compiled, file, weights="later")

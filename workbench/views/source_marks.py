@@ -192,6 +192,8 @@ def find_faults(report: Report) -> dict[Place, list[wire.Note]]:
     A finding in generated code belongs to the innermost line whose kernel it is.
     """
     check = read_check(report)
+    if check is None:
+        return {}
     place_of = read_places(report)
     lines = {
         kernel.name: next((line for line in kernel.lines if line not in kernel.called_from), None)
@@ -199,7 +201,7 @@ def find_faults(report: Report) -> dict[Place, list[wire.Note]]:
     }
     own = {source.file for source in report.sources}
     by_line: dict[Place, list[wire.Note]] = defaultdict(list)
-    for at, row in enumerate(check.faults if check is not None else ()):
+    for at, row in enumerate(check.faults):
         line = lines.get(row.kernel)
         if row.file in own and row.line:
             place = row.file or "", row.line

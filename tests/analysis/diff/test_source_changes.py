@@ -97,7 +97,7 @@ def test_what_has_no_source_is_refused(kernel: str, message: str) -> None:
 
 def test_machine_code_is_that_of_the_first_configuration() -> None:
     found = diff("h100", "h100")
-    with pytest.raises(UsageError, match="machine code of k0; they share no stage"):
+    with pytest.raises(UsageError, match="of k0 is not in both reports; they share no stage"):
         found.machine_code("k0")
     writer = TextWriter()
     rows = [Assembly("k0", "k0:c0", "ptx", writer.add("mov.u32 %r1, %tid.x;\nret;"))]

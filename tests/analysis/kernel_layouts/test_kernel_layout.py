@@ -66,5 +66,5 @@ def test_it_is_a_table_and_a_picture():
 def test_it_says_itself_in_a_line():
     assert repr(find(5)) == "Layout(tt.load, line 5, [4, 8])"
     assert str(find(5)) == (
-        "tt.load in line 5: 4 × 8 elements, 2 in each of 8 lanes of 2 warps (blocked)."
+        "tt.load in line 5: 4 × 8 elements, 2 in each lane of 2 warps of 8 lanes (blocked)."
     )

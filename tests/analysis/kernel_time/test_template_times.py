@@ -52,7 +52,7 @@ def test_estimates_are_marked_in_the_report(worker: CrossCompiler) -> None:
     possible = [row for row in report.autotune if row.time_ms is not None]
     assert {row.note for row in possible} == {"estimated by a model, not timed"}
     impossible = {row.note for row in report.autotune if row.time_ms is None}
-    assert impossible == {"needs more shared memory than a block can have, by a model"}
+    assert impossible == {"needs more shared memory than a block can have (modelled)"}
     chosen = [row for row in report.autotune if row.chosen]
     assert min(possible, key=lambda row: row.time_ms or 0) in chosen
     assert chosen[0].choice != report.autotune[0].choice

@@ -72,4 +72,4 @@ def test_the_dtype_of_autocast_is_said_to_be_compared_by_no_call_while_it_is_off
     assert compiled.holds()
     assert compiled.mismatches() == []
     said = compiled.not_compared()["autocast's dtype on cpu"]
-    assert said == "not compared: compiled for bfloat16, now float16, and autocast is off"
+    assert said == "not compared, because autocast is off: compiled for bfloat16, now float16"

@@ -395,8 +395,8 @@ def _in_loops(report: Report, kernel: Kernel) -> Iterator[str]:
     ]
     if again:
         yield (
-            f"It has {plural(len(loops), 'loop')}, one after another, and several of them read "
-            f"{_list_names(again)}."
+            f"It has {plural(len(loops), 'loop')} that run one after another, and several of them "
+            f"read {_list_names(again)}."
         )
 
 

@@ -255,7 +255,7 @@ def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Itera
         yield (
             f"measured: a call takes {number_text(call.call_us / 1e6, 'seconds')}, "
             f"{number_text(call.call_us / simulated.plain_us, 'amount')}× the modelled time; a "
-            f"launch takes at most {launch_us}, which includes the call's other Python code"
+            f"launch takes at most {launch_us}, including the rest of the call's Python code"
         )
     yield from call.notes
 

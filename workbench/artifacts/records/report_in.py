@@ -36,7 +36,7 @@ def report_of(x: Any) -> Report:
         report = report()
     if not isinstance(report, Report):
         raise UsageError(
-            f"{type(x).__name__} is not a report and has none in .report. Pass a result of "
+            f"{type(x).__name__} is not a report and has no report in `.report`. Pass a result of "
             "aot_compile, package, load or inspect, a report, or the path of a .wbr, .aot or .pt2 "
             "file."
         )

@@ -218,7 +218,7 @@ class Libraries:
             return build_function(request)  # type: ignore[no-any-return]
         if file is None:
             raise ArtifactError(
-                "A kernel is missing from the artifact, so Compiled.save did not write it. "
+                "The artifact lacks a kernel, so Compiled.save did not write this file. "
                 "Recompile it on this machine: wb.recompile(path, module=model)."
             )
         content = self._contents[request.key] = file.read_bytes()

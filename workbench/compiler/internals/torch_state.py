@@ -127,7 +127,9 @@ class GlobalState:
         words, expected, actual = _of_autocast(*off)
         if any(self._differences()) or not words.startswith(_AUTOCAST_DTYPE):
             return {}
-        return {words: f"not compared: compiled for {expected}, now {actual}, and autocast is off"}
+        return {
+            words: f"not compared, because autocast is off: compiled for {expected}, now {actual}"
+        }
 
 
 @contextmanager

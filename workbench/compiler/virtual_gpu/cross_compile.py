@@ -331,7 +331,7 @@ def _unpacked(job: Job, mode: Any) -> Arrived:
             )
         )
         raise CaptureError(
-            f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
+            f"The code cannot be loaded in the worker process that compiles for {job.gpu.name}: "
             f"{describe_error(error)}. {cure}"
         ) from error
 

@@ -142,7 +142,9 @@ class Checkpoint:
             if budget != self.own and is_known:
                 self._refuse(budget)
             if budget not in self._peaks:
-                with follow_in_a_line(progress, f"A memory budget of {budget:g}") as callback:
+                with follow_in_a_line(
+                    progress, f"Compiling with a memory budget of {budget:g}"
+                ) as callback:
                     self._compile(budget, callback)
             if budget != self.own:
                 self._refuse(budget)

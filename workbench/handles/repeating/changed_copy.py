@@ -176,8 +176,7 @@ def _changed(
     )
     if made is None:
         raise UsageError(
-            f"{function.__name__} is a lambda or has a decorator, which a copy would leave out. "
-            f"{_BY_HAND}"
+            f"{function.__name__} is a lambda or has a decorator that a copy would lose. {_BY_HAND}"
         )
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     code = _code(made, function, name)

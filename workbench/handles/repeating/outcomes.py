@@ -220,7 +220,7 @@ def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
 
 @contextlib.contextmanager
 def restore_unchanged(target: Any) -> Iterator[Snapshot]:
-    """Restore random states, buffers, gradients, tensors that are read and values that are written.
+    """Restore the RNG state, buffers, gradients, and the tensors and values that the call changed.
 
     Yields the earlier values of Python objects: lists, dicts, attributes, globals and closures.
     """

@@ -288,7 +288,7 @@ def _breaks(trial: Rehearsal) -> Iterator[str]:
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield short(f"{head} {why}", _WIDTH)
         if advice := trial.advice.get(item.id):
-            words = f"no known fix removes the break: {advice}"
+            words = f"no known fix removes the break. {advice}"
             yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 

@@ -20,7 +20,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     """Read torch's `TORCH_TRACE` output: one log, or a folder with the logs of several processes.
 
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompiles,
-    kernels, phases, cache hits and misses, failures. Its capabilities list what a log does not
+    kernels, phases, cache hits and misses, failures. Its `capabilities` list what the log does not
     contain. For several logs, it combines all of them, and compile ids and threads include the name
     of their log. `.logs` has the report of each log, such as `.logs["rank 0"]`, ready for `diff`.
     `.session()` lists compiles, recompiles and skipped functions, as `wb.session` records them.

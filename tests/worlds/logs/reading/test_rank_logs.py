@@ -138,7 +138,7 @@ def test_a_graph_tells_what_it_starts() -> None:
 
 
 def test_a_log_of_one_rank_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"of at least two ranks; 1 read"):
+    with pytest.raises(UsageError, match=r"of at least two ranks, but the logs read here .1."):
         wb.read_trace(LOGS / "recompiles.log.gz").ranks()
 
 

@@ -79,7 +79,7 @@ def test_what_is_cancelled_leaves_the_record_as_it_was(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (lambda: make(x=X.to("meta")), "A tensor is on meta and has no values"),
+        (lambda: make(x=X.to("meta")), "A tensor is on the meta device and has no data"),
         (
             lambda: wb.kernel(
                 copy_transposed, *(torch.zeros(64, 64),) * 2, grid=(1,), M=64, N=64, SHARED=SWIZZLED

@@ -80,7 +80,7 @@ def test_what_cannot_be_is_refused_with_the_nearest_match(over: Any, words: str)
 
 
 def test_a_size_without_values_is_refused() -> None:
-    with pytest.raises(UsageError, match="made from batch, width, but over has no width"):
+    with pytest.raises(UsageError, match="created from batch, width, but over has no width"):
         Space.of({"batch": [1]}, ["batch", "width"])
 
 

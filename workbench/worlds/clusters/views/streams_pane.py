@@ -99,7 +99,7 @@ def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     nodes = max(row.group_nodes or 1 for row in rows)
     own = f"collectives of at least {LEAST_CHECKED} ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
     if nodes > MOST_CHECKED_NODES:
-        own = f"collectives over more than {MOST_CHECKED_NODES} nodes without a measured error"
+        own = f"collectives (error not measured beyond {MOST_CHECKED_NODES} nodes)"
     error = streams.kernels_error
     kernels = "without a measured error" if error is None else f"± {format_percent(error)}"
     return f"Modelled: {own}, kernels {kernels}. Not included: {MISSING}."
@@ -168,10 +168,7 @@ def _tell_fused(report: Report) -> str:
     if not count:
         return ""
     contain = "contains a fused collective" if count == 1 else "contain fused collectives"
-    has = "has" if count == 1 else "have"
-    return (
-        f"{plural(count, 'async TP kernel')} {contain}, which {has} no row or time in this table."
-    )
+    return f"{plural(count, 'async TP kernel')} {contain}, for which this table has no row or time."
 
 
 def _read_move(text: str) -> tuple[str, int, str]:

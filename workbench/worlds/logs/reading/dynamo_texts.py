@@ -169,7 +169,7 @@ def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
     match = _FROM_DATA.search(last)
     if match is None:
         shown = f'"{place.text}": {last}' if at else last
-        ending = f"{head}{sizes.named(shown)}; the log does not have the error"
+        ending = f"{head}{sizes.named(shown)}; the log does not contain the error"
         return ExportStop(f"the capture raised an error after {ending}", place, None)
     if at:
         places.note_frame(*place)

@@ -18,8 +18,8 @@ from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
 _NEVER = "a trace log has no {}: compile with wb.aot_compile to record them"
 _NO_NODES = (
-    "the log has no graph nodes for some generated kernels, so their lines are unknown: record it "
-    "with INDUCTOR_PROVENANCE=1"
+    "the log has no graph nodes for some generated kernels, so their lines are unknown; record it "
+    "again with INDUCTOR_PROVENANCE=1"
 )
 _QUOTED = (
     "source files are missing or have changed: lines that the log does not quote are shown as ⋮"

@@ -21,7 +21,7 @@ _GLUON = (
     "Gluon kernels are compiled here but cannot be run; triton-viz 3.0, the last release tried, "
     "cannot run them either."
 )
-_META = "A tensor is on meta and has no values, so nothing can run."
+_META = "A tensor is on the meta device and has no data, so the kernel cannot run."
 _ELSEWHERE = {
     "profile": "This machine does not have the kernel's GPU. On one that does, "
     "`k.tune(measure=5)` times the best configurations.",

@@ -327,7 +327,7 @@ def _marked(
             code,
         )
     also = "; each branch on the size still gets its own variant" if asked else ""
-    return f"{each}: {_shown(code)}, or pad inputs to a few fixed sizes{also}", code
+    return f"{each}: {_shown(code)}. Or pad the inputs to a few fixed sizes{also}", code
 
 
 def _shown(code: Sequence[str]) -> str:
@@ -607,8 +607,8 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[ProgramRecompile]) -> Fi
     if any("autocast" in reason.guard for reason in own):
         both += " and under one autocast"
     return Fix(
-        "expected: training and evaluation get a variant each, compiled once; for a single "
-        f"variant, call it in {both}",
+        "expected: training and evaluation each get a variant, compiled once; to get only one, "
+        f"always call it in {both}",
         (),
         True,
     )

@@ -249,7 +249,7 @@ def _write_before(row: ProgramRecompile, code: Sequence[str]) -> Iterator[Recomp
 
 _TITLES = {
     "mark_dynamic(": "Mark the size before each call",
-    ".contiguous()": "Pass it with one memory layout",
+    ".contiguous()": "Always pass it in the same memory layout",
     ".to(torch.": "Pass it with one dtype",
     "torch.tensor(": "Pass the number as a tensor",
     ".clone()": "Pass distinct tensors",
