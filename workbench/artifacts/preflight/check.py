@@ -210,7 +210,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
     again = (
-        "torch loads it only in the same release; recompile on this machine, or use Compiled.save"
+        "torch loads it only in the same release; recompile it there, or use Compiled.save"
     )
     releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
