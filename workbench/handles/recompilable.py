@@ -86,7 +86,7 @@ class Retarget(LivePart):
         """Compile every Triton kernel for several GPUs in the background.
 
         CPU code has no GPU kernels, so its call is first compiled for the first GPU. Raises
-        `UsageError` for an unknown GPU.
+        `UsageError` if the GPU is unknown.
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
         from workbench.handles.kernels.compare_targets import compare, find_target_gpus

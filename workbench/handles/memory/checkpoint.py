@@ -66,14 +66,13 @@ Estimator = Literal["flops", "roofline"]
 class Checkpoint:
     """Compare the activation memory budgets of a training step.
 
-    The savings and recomputation of each budget are counted from the step's joint graph, for which
-    the step is compiled once more. The peak is known only for compiled budgets (`at`). A lower
-    budget may have a higher peak, because recomputed values are live too. A budget whose backward
-    pass would redraw random numbers is refused. A compiled budget is offered only if its gradients
-    are right.
+    The step is compiled once more, to count each budget's savings and recomputation in its joint
+    graph. The peak is known only for compiled budgets (`at`). A lower budget may have a higher
+    peak, because recomputed values are also live. A budget whose backward pass would redraw random
+    numbers is refused. A compiled budget is offered only if its gradients are correct.
 
-    `compiled` has the compiled programs by budget. The report of the step, and the views that show
-    it, have all known figures.
+    `compiled` maps budgets to compiled programs. The report of the step and the views that show it
+    have all known figures.
     """
 
     def __init__(
@@ -284,7 +283,7 @@ def _estimator(name: Any) -> Estimator:
 
 
 def explain_no_budgets(compiled: CompiledBase) -> str | None:
-    """Return the reason why no budget can be tried, in a sentence; None if one can."""
+    """Return the reason why no budget can be tried, as a sentence, or None if one can."""
     if compiled.recipe is None:
         return _GONE
     if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):

@@ -97,8 +97,8 @@ class BrokenCall:
     def explained(self) -> Explanation:
         """The breaks of the call, run silently on copies of the inputs.
 
-        Exceptions of the function are passed on. Raises `UsageError` if only the captured function
-        raises.
+        Exceptions raised by the function propagate. Raises `UsageError` if only the captured
+        function raises.
         """
         try:
             return self._explain(self._target)

@@ -128,7 +128,7 @@ def ranks(
         As in `aot_compile`.
     progress
         Called for each phase of each rank, with its name and the seconds since the start. By
-        default a progress line is shown in terminals and interactive notebooks.
+        default, terminals and interactive notebooks show a progress line.
 
     Raises
     ------
@@ -263,8 +263,8 @@ def scaling(
         the other. The resulting table is the same either way.
     progress
         Called for each phase of each mesh, with its name and the seconds since the start. By
-        default a progress line is shown in terminals and interactive notebooks. With an executor,
-        it receives the number of finished meshes.
+        default, terminals and interactive notebooks show a progress line. With an executor, it
+        receives the number of finished meshes.
 
     Raises
     ------

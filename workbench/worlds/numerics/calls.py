@@ -113,8 +113,8 @@ def numerics(
         reference is not checked, and the sentence says so. All other parts are checked, starting
         from the kernel's real output.
     progress
-        Called with the name of each phase and the seconds since the start. By default a progress
-        line is shown in terminals and interactive notebooks.
+        Called with the name of each phase and the elapsed seconds. By default, terminals and
+        interactive notebooks show a progress line.
 
     Raises
     ------
@@ -216,8 +216,8 @@ def minify(
     options
         Compiler options, as for `aot_compile`.
     progress
-        Called with each try; an exception from it ends the search. By default a progress line is
-        shown in terminals and interactive notebooks.
+        Called with each try; an exception from it ends the search. By default, terminals and
+        interactive notebooks show a progress line.
 
     Raises
     ------
