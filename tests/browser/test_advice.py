@@ -51,7 +51,7 @@ def test_a_rewrite_is_tried_and_compared_in_place(notebook: Notebook) -> None:
         notebook.ended(cell)
     view = one_view(notebook.cell(2))
     advice = view.get_by_role("group", name="What to change")
-    advice.get_by_role("button", name="Leave .contiguous() out").click()
+    advice.get_by_role("button", name="Remove .contiguous()").click()
     assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"
     advice.get_by_role("button", name="Try it").click()
     advice.get_by_text("Outputs and all effects of eager and the copy agree").wait_for(

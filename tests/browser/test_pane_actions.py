@@ -71,7 +71,7 @@ def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
 
 
 def test_a_profile_fills_the_roofline_of_a_cpu(view: Any) -> None:
-    takes = re.compile(r"at least \d+ calls, about .* s if")
+    takes = re.compile(r"at least \d+ calls, about .* s for")
     header = view.locator(".head").get_by_role("button", name="Profile")
     assert takes.search(header.get_attribute("data-tip"))
     open_pane(view, "Roofline")

@@ -32,7 +32,7 @@ DOORS = {
 
 
 def list_world_names() -> Mapping[str, str]:
-    """The names that worlds add, each with the module that defines it."""
+    """Map the names that worlds add to the modules that define them."""
     from workbench.worlds.world import gather
 
     listed = ("workbench.errors", *MODULES)

@@ -52,54 +52,53 @@ def aot_compile(
     capture: str = "full",
     progress: ProgressCallback | None = None,
 ) -> Compiled | CrossCompiled:
-    """Compile a function or module ahead of time for these example inputs.
+    """Compile a function or module ahead of time for the given example inputs.
 
     Parameters
     ----------
     fn
         A function, closure, lambda, bound method, functools.partial, callable object or nn.Module.
-        Wrappers of torch.compile and DistributedDataParallel are unwrapped.
+        torch.compile and DistributedDataParallel wrappers are unwrapped.
     args, kwargs
-        Example inputs. They fix the shapes, dtypes and devices of later calls.
+        Example inputs. They determine the shapes, dtypes and devices of later calls.
     backend, mode, options
-        As in torch.compile. Mode and options may be combined; an option overrides the mode. Unset
-        arguments are inherited from an enclosing torch.compile (default backend: "inductor"). A
-        note in the report lists what was inherited and what was overridden.
+        Same as in torch.compile. `mode` and `options` can be combined, and `options` take
+        precedence. Unset arguments are inherited from an enclosing torch.compile (default backend:
+        "inductor"). A note in the report lists inherited and overridden values.
     dynamic
-        True makes every size of 2 or more dynamic where torch can keep it dynamic. False and None
-        specialize on the sizes of the example. If unset, it is inherited as well.
+        True makes every size of 2 or more dynamic, where torch supports it. False and None
+        specialize on the sizes of the example inputs. If unset, the value is also inherited.
     dynamic_shapes
-        As in torch.export.export: Dims by parameter name or position, nested like the inputs. A
-        Dim without a minimum includes the sizes 0 and 1 if torch can compile one graph for all
-        sizes. Otherwise it starts at 2, and a note in the report says so. An int is dynamic with
+        Same as in torch.export.export: Dims by parameter name or position, nested like the inputs.
+        A Dim without a minimum includes sizes 0 and 1 if torch can compile one graph for all sizes.
+        Otherwise, it starts at 2, with a note in the report. To make an int dynamic, use
         Dim.DYNAMIC or Dim.AUTO.
     grad
-        None compiles for the current grad mode; True and False select a mode. With False, calls
-        always run with gradients disabled.
+        The grad mode to compile for. None uses the current mode. If False, calls always run with
+        gradients disabled.
     target
         "host" (the device of the inputs), "cpu", "cuda", or the name of a virtual GPU in
         `targets()`, such as "h100". For a virtual GPU, inputs and parameters stay on their device.
-        The report then has the code and resource usage of every kernel. The result cannot be
+        The report includes the code and resource usage of every kernel, but the result cannot be
         called.
     guards
-        "portable" drops guards that a file cannot hold, and reports them. "strict" raises
-        `CaptureError` instead. A guard filter function of torch.compiler is also accepted.
+        "portable" drops guards that cannot be serialized and reports them. "strict" raises
+        `CaptureError` instead. A torch.compiler guard filter function is also accepted.
     capture
-        "full" records every step. "light" keeps torch's caches on and records less.
+        "full" records every step. "light" keeps torch's caches enabled and records less.
     progress
-        Called with the name of each phase and the seconds since the start. If it has methods
-        `end(name, seconds)` and `kernel(name)`, they are called after each phase and for each
-        kernel. After an interrupt, the `report` attribute of the KeyboardInterrupt has the partial
-        report.
+        Called with the name of each phase and the elapsed seconds. If it has `end(name, seconds)`
+        and `kernel(name)` methods, they are called after each phase and for each kernel. After an
+        interrupt, the `report` attribute of the KeyboardInterrupt holds the partial report.
 
     Raises
     ------
     UsageError
-        The request is invalid: wrong inputs, unknown option or mode.
+        The request is invalid: wrong inputs, or an unknown option or mode.
     CaptureError
-        The compilation failed; `error.report` has the partial report. If torch refused the call
-        during tracing, the call also runs once in eager, on copies. The error then says whether
-        eager fails too.
+        The compilation failed. `error.report` holds the partial report. If torch refused the call
+        during tracing, the call is also run once in eager mode, on copies. The error then states
+        whether eager fails too.
 
     Examples
     --------
@@ -134,16 +133,17 @@ def compile_async(
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
 ) -> Job[Compiled] | Job[CrossCompiled]:
-    """Compile in a worker process; takes the arguments of `aot_compile`.
+    """Compile in a worker process, with the same arguments as `aot_compile`.
 
     Returns immediately. The job has `.progress`, `.cancel()`, `.result(timeout=None)` and
-    `.done()`, and can be awaited. Its result uses the live module, whose weights stay in place.
-    For a virtual GPU the result cannot be called, as with `aot_compile`.
+    `.done()`, and can be awaited. The result runs on the live module, whose weights stay in place.
+    As with `aot_compile`, the result for a virtual GPU cannot be called.
 
     Raises
     ------
     UsageError
-        The request is invalid, or an object cannot be sent to another process; the error names it.
+        The request is invalid, or an object cannot be sent to another process. The error names the
+        object.
 
     Examples
     --------
@@ -179,56 +179,58 @@ def package(
 ) -> Package:
     """Export a model, compile it with AOTInductor and write a `.pt2` package.
 
-    The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ also load it. It
-    contains the report, the input contract and the requirements of the library.
+    The file is a torch archive that `torch._inductor.aoti_load_package` and C++ can also load. It
+    also contains the report, the input contract and the library's requirements.
 
     Parameters
     ----------
     model
         A module, a function of tensors, or a torch.export.ExportedProgram, whose range constraints
-        are its dynamic dimensions. A mapping from names to models puts several models into one
-        file. `args`, `kwargs` and `dynamic_shapes` are then mappings with the same names.
-        `options`, `mode` and `weights` are one value for all models, or a mapping.
+        define its dynamic dimensions. To put several models into one file, pass a mapping from
+        names to models. `args`, `kwargs` and `dynamic_shapes` are then mappings with the same keys.
+        `options`, `mode` and `weights` can be mappings or single values for all models.
     args, kwargs
-        Example inputs, as in torch.export.export. An ExportedProgram already has them.
+        Example inputs, as in torch.export.export. Not needed for an ExportedProgram, which already
+        contains them.
     path
-        The file to write, ending in `.pt2`. It is written atomically.
+        Path of the `.pt2` file, which is written atomically.
     dynamic_shapes
-        As in torch.export.export; not allowed for an ExportedProgram. A Dim without a minimum works
-        as in `aot_compile`.
+        Same as in torch.export.export. Not allowed for an ExportedProgram. A Dim without a minimum
+        is handled as in `aot_compile`.
     options, mode
-        Inductor's options and mode, as in torch.compile. They may be combined; an option overrides
-        the mode.
+        Inductor options and mode, as in torch.compile. They can be combined, and `options` take
+        precedence.
     weights
-        "inside" puts the weights into the library. `"beside"` maps them from the file without a
-        copy, which starts the fastest. "later" leaves them out of the file: call `update_weights`
-        before the first call.
+        "inside" stores the weights in the library. `"beside"` maps them from the file without
+        copying, for the fastest start-up. "later" leaves them out of the file. Call
+        `update_weights` before the first call.
     variant
-        The name of this compilation, in a file with several variants of one model. It replaces a
-        variant of the same name. Variants differ in device, processor, dtype or sizes; each has its
-        own weights. `load` keeps the variants that the machine can run, and a call runs the first
-        one that accepts its inputs. (They are unrelated to `wb.variants`, which records recompiled
-        frames.)
+        The name of this compilation in a file with several variants of one model. An existing
+        variant with the same name is replaced. Variants differ in device, processor, dtype or
+        sizes, and each has its own weights. `load` keeps the variants that the machine can run, and
+        each call uses the first one that accepts its inputs. (Not related to `wb.variants`, which
+        records recompiled frames.)
     target
         "host" (the device of the model's tensors), or the name of a virtual NVIDIA GPU in
-        `targets()`, such as "h100". A package for a virtual GPU has one model, with the weights
-        next to the library. The result cannot be called here, but its report, the preflight check
-        and the X-ray cover the GPU code.
+        `targets()`, such as "h100". A package for a virtual GPU contains one model, with its
+        weights next to the library. The result cannot be called here, but its report, the preflight
+        check and the X-ray cover the GPU code.
     capture
-        "full" records every step in the report. "light" keeps torch's caches on and records less.
+        "full" records every step in the report. "light" keeps torch's caches enabled and records
+        less.
     progress
-        Called with the name of each phase and the seconds since the start.
+        Called with the name of each phase and the elapsed seconds.
 
     Raises
     ------
     UsageError
-        The request is invalid: wrong inputs, an unknown option, mode or model name, or the file
-        contains something other than variants of this model.
+        The request is invalid: wrong inputs, an unknown option, mode or model name, or a file that
+        contains anything other than variants of this model.
     TrustError
-        A variant is added to a file that is not trusted.
+        The variant would be added to an untrusted file.
     CaptureError
-        The model cannot be exported or compiled. The message has the line, the reason and the fix;
-        `error.report` has the partial report.
+        The model cannot be exported or compiled. The message gives the line, the reason and the
+        fix. `error.report` holds the partial report.
     ArtifactError
         The file cannot be written.
 
@@ -261,9 +263,9 @@ def package(
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """Find every graph break of a function and its callees. This runs the function.
+    """Find every graph break in a function and its callees. This runs the function.
 
-    If there are breaks, the function runs once or twice more, silently and on copies of the inputs.
+    If there are breaks, the function runs silently once or twice more, on copies of the inputs.
 
     Examples
     --------
@@ -289,13 +291,13 @@ def explain(
 def rehearse(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Rehearsal:
-    """Try the fixes of every graph break of a call in copies, and compare the results.
+    """Try fixes for every graph break in a call, on copies, and compare the results.
 
     For each fix, the changed call is captured, compiled by Inductor and run on copies of the
-    inputs. A fix is refused if it raises, or if outputs, gradients or inputs after the call differ.
-    A fix "cures" if it leaves one graph, and "helps" if it leaves fewer graphs or breaks, but some
-    breaks remain. Random state, inputs and modules are restored, but not files and objects that
-    the function changes. Exceptions of the function are passed on.
+    inputs. A fix is refused if it raises, or if outputs, gradients or final input values differ. A
+    fix "cures" if one graph remains. It "helps" if there are fewer graphs or breaks, but some
+    breaks remain. Random state, inputs and modules are restored. Files and other objects that the
+    function modifies are not. Exceptions raised by the function propagate.
 
     Examples
     --------
@@ -315,7 +317,7 @@ def rehearse(
 @require_torch
 @checked
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
-    """Recompile the source of a file with this torch, for the same target.
+    """Recompile the source of a file for the same target, with the installed torch.
 
     Examples
     --------
@@ -333,8 +335,8 @@ def roofline_estimator(gpu: str) -> Any:
     """Return a roofline runtime estimator for torch's partitioner under a memory budget.
 
     torch's own estimator counts FLOPs, which makes recomputing memory-bound operators look free.
-    Times are modelled: each byte is moved once at full bandwidth, unfused. Raises `UsageError` for
-    an unknown GPU.
+    Modelled times assume unfused operators that move each byte once at full bandwidth. Raises
+    `UsageError` if the GPU is unknown.
 
     Examples
     --------
@@ -351,7 +353,7 @@ def roofline_estimator(gpu: str) -> Any:
 @require_torch
 @checked
 def warm_up() -> WarmUp:
-    """Fill the compiler's cache in the background to shorten the first compilation."""
+    """Fill the compiler cache in the background to speed up the first compilation."""
     from workbench.compiler.cold_start.warm_up import start_warming
 
     return start_warming()
@@ -362,26 +364,26 @@ def warm_up() -> WarmUp:
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:
-    """Compile a function that has graph breaks for several example calls, into one `.aotv` file.
+    """Compile a function with graph breaks for several example calls, as one `.aotv` file.
 
-    The function runs on each call. The code before and after each break is kept, with one variant
-    for each set of guards. As in torch.compile, the second batch size gives a variant for any size.
+    The function runs for each call. The code before and after each break is kept, with one variant
+    per set of guards. As in torch.compile, a second batch size produces a variant for any size.
 
     Parameters
     ----------
     fn
-        A function, method or module that was not compiled before. It may be defined in a script or
-        a notebook cell: pass it to `load` again.
+        A function, method or module that has not been compiled before. It can be defined in a
+        script or notebook cell. Pass it to `load` again.
     calls
-        For each call, the tuple of its positional arguments. For keyword arguments or a backward
-        pass, pass a function that receives the compiled `fn` and calls it.
+        A tuple of positional arguments for each call. For keyword arguments or a backward pass, use
+        a function that takes the compiled `fn` and calls it.
 
     Raises
     ------
     UsageError
-        No call is given, or `fn` was compiled in this process before.
+        `calls` is empty, or `fn` was already compiled in this process.
     ArtifactError
-        A part cannot be saved: either its guards cannot be serialized, or its backward pass never
+        A part cannot be saved, because its guards cannot be serialized or its backward pass never
         ran.
 
     Examples

@@ -41,49 +41,49 @@ def fits(
     capacity: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fit:
-    """Estimate whether a training step or a call of a model fits into a GPU; needs no GPU.
+    """Estimate whether a training step or model call fits on a GPU, without needing one.
 
-    The model is compiled at two depths, without weights. The memory of these programs is counted
-    and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
-    `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
+    The model is compiled at two depths, without weights. Memory use is counted in both programs and
+    extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
+    `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`. `.missing` lists what is
     not included. Linear extrapolation misses tensors that torch keeps or places differently in a
     deeper model. For six layers, the estimate was 2.6 % too low for a ViT and 8 % too high for a
-    decoding step. Larger values of `layers` are more accurate.
+    decoding step. Larger values of `layers` give more accurate estimates.
 
     Parameters
     ----------
     model
-        A module, whose longest list of identical layers is shortened. On the meta device it needs
-        no memory. Layers are identical if they have one class and parameters of the same sizes.
+        A module, whose longest list of identical layers is shortened. A module on the meta device
+        needs no memory. Layers are identical if they have the same class and parameter sizes.
         Without such a list, the whole model is compiled. `model` can also be a function that
         creates a model with a given number of layers. For training, the model must return its loss.
     args, kwargs
-        Example inputs, `[batch, length, …]`; they may be on the meta device. If each layer has its
-        own inputs, such as a cache `[batch, heads, length, width]`, pass a function that returns
-        the inputs for a given number of layers.
+        Example inputs of shape `[batch, length, …]`, which can be on the meta device. If each layer
+        has its own inputs, such as a cache `[batch, heads, length, width]`, pass a function that
+        returns the inputs for a given number of layers.
     target
         A GPU of `targets()`.
     grad
         True for a training step, False for a call without gradients.
     optimizer, moments
         The lowercase name of a torch.optim optimizer, and the dtype of its state. `optimizer` can
-        also be None, or the bytes per parameter element.
+        also be None, or the number of bytes per parameter element.
     layers
         The depths to compile. An optional third depth checks linearity, because a shallower model
-        may hold other temporaries. None compiles the whole model.
+        may have different temporaries. If None, the whole model is compiled.
     total
         The total number of layers, if the model has fewer layers or is created by a function.
     capacity
         The capacity in bytes. Default: the GPU's capacity.
     progress
-        Called with the name of each phase and the seconds since the start. By default a progress
-        line is shown in terminals and interactive notebooks.
+        Called with the name of each phase and the elapsed seconds. By default, terminals and
+        interactive notebooks show a progress line.
 
     Raises
     ------
     UsageError
-        There is no loss, the optimizer is unknown, the target's memory capacity is unknown, or
-        `layers` asks for more layers than the model has.
+        The model returns no loss, the optimizer or the target's memory capacity is unknown, or
+        `layers` exceeds the number of layers in the model.
     CaptureError
         The compilation failed.
 
@@ -128,55 +128,54 @@ def verify(
     build: Callable[..., Any] | None = None,
     loss: str = "mean",
 ) -> Verification:
-    """Run compiled code and eager on copies of these inputs, and compare the results.
+    """Run the compiled code and eager on copies of the inputs and compare the results.
 
     Compares outputs, inputs after the call, parameters, buffers, other changed values, gradients
-    and random state. A value that cannot be compared is listed as not checked, never as ok. Code
-    for a virtual GPU runs entirely on the CPU, with its kernels in Triton's interpreter.
+    and random state. Values that cannot be compared are listed as not checked, never as ok. Code
+    for a virtual GPU runs entirely on the CPU, with its kernels in the Triton interpreter.
 
-    With `ranks`, every rank of a small virtual cluster runs in this process, each in a thread, with
-    working collectives. On each rank, the graphs after AOTAutograd are captured and compared with
-    eager, in the forward and the backward pass. The code that Inductor generates from these graphs
-    is run only if `per_kernel` is set, and only for a virtual GPU. `ranks` must be the size of the
-    cluster that `x` was compiled in, because the graphs have the sizes of that cluster. To check a
-    program for 512 ranks, also compile it on a mesh of 4 or 8. Ranks that launch different
-    collectives or deadlock are reported. Torch's process group is restored afterwards.
+    With `ranks`, each rank of a small virtual cluster runs in a thread of this process, with
+    working collectives. On each rank, the AOTAutograd graphs are captured and compared with eager
+    in the forward and backward pass. The code that Inductor generates from these graphs runs only
+    with `per_kernel`, and only for a virtual GPU. `ranks` must equal the size of the cluster that
+    `x` was compiled for, because the sizes in the graphs depend on it. To check a program for 512
+    ranks, also compile it on a mesh of 4 or 8. Ranks that launch different collectives or deadlock
+    are reported. torch's process group is restored afterwards.
 
     Parameters
     ----------
     reference
-        Compare with this instead of the compiled function or module. With `ranks`, the unsharded
-        model, which takes `args`. Each rank's outputs, and gradients by parameter name, are then
-        also compared with it.
+        The reference to compare with, instead of the compiled function or module. With `ranks`, the
+        unsharded model, which is called with `args`. Each rank's outputs and gradients (by
+        parameter name) are then also compared with that model.
     per_kernel
-        Compare with the captured graph after every kernel, to name the first wrong kernel. With
-        `ranks`, the generated program of each rank runs, with its kernels in the interpreter and
-        working collectives. The first wrong kernel is reported with its rank.
+        Compare with the captured graph after every kernel to find the first wrong one. With
+        `ranks`, the generated program of each rank runs with working collectives and with its
+        kernels in the interpreter. The first wrong kernel is reported with its rank.
     float64
-        Compare with eager in double precision, on a virtual GPU.
+        For a virtual GPU, compare with eager in double precision.
     rtol, atol
-        Replace the tolerance of each dtype. Without `atol`, the tolerance for a virtual GPU grows
-        with the root mean square of a value if that is above 1.
+        Override the tolerances of all dtypes. Without `atol`, the tolerance for a virtual GPU grows
+        with the root mean square of a value if it exceeds 1.
     ranks
-        The size of the virtual cluster that `x` was compiled in, at most 16.
+        The size of the virtual cluster that `x` was compiled for, at most 16.
     build
-        With `ranks`, builds the program on a mesh. `build(mesh)` returns the model or function, or
-        a pair: the model or function, and the tuple of this rank's inputs. Every rank calls it with
-        real values on the CPU, because the values of the other ranks exist nowhere else. Without
-        `build`, nothing is checked.
+        With `ranks`, a function that builds the program on a mesh. `build(mesh)` returns the model
+        or function, optionally in a pair with the tuple of this rank's inputs. Every rank calls
+        `build` with real values on the CPU, because the values of the other ranks exist nowhere
+        else. Without `build`, nothing is checked.
     loss
-        With `ranks` and `reference`: how to combine the losses of ranks that hold different parts
-        of an output. "mean" fits gradients averaged over ranks, as in data parallel. "sum" fits
-        gradients that are added, as for parts of one sequence.
+        With `ranks` and `reference`, how to combine the losses of ranks that hold different parts
+        of an output. Use "mean" if gradients are averaged over ranks, as in data parallelism. Use
+        "sum" if they are summed, as for parts of one sequence.
 
     Raises
     ------
     UsageError
-        There is no reference, there are no values to compute with, or `build` returns a program
-        other than the compiled one.
+        There is no reference, there are no values to compute with, or `build` returns a different
+        program from the compiled one.
     ContractError
-        The call differs from the compiled one, or a value that was compiled in as a constant has
-        changed.
+        The call does not match the compiled one, or a value compiled in as a constant has changed.
 
     Examples
     --------
@@ -246,9 +245,9 @@ def profile(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
 ) -> Profile:
-    """Measure every kernel and library call of the unchanged generated code.
+    """Measure every kernel and library call in the unmodified generated code.
 
-    The report of `x`, and the views that show it, then include the times.
+    The times are added to the report of `x` and to the views that show it.
 
     Examples
     --------
@@ -282,25 +281,25 @@ def matrix(
     configs: Mapping[str, str] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Matrix:
-    """Compile every Triton kernel for several GPUs and compare; needs no GPU.
+    """Compile every Triton kernel for several GPUs and compare the results, without a GPU.
 
-    The same source is compiled for all GPUs: the kernels as generated for the target of the
-    compilation. If a kernel cannot be compiled for a GPU, a note has the reason.
+    The kernel source generated for the original target is compiled for all GPUs. If a kernel cannot
+    be compiled for a GPU, a note gives the reason.
 
     Parameters
     ----------
     x
-        The result of `aot_compile` for a GPU, a report of it, or a function or module, which is
-        compiled for the first target. For a report, the TTIR is compiled, never the source.
+        The result of `aot_compile` for a GPU, its report, or a function or module to compile for
+        the first target. For a report, the TTIR is compiled, never the source.
     args
         Example inputs of a function.
     targets
         GPU names in `targets()`.
     configs
-        The configuration per kernel: `{"k0": "k0:c1"}`. Default: the first.
+        The configuration for each kernel, such as `{"k0": "k0:c1"}`. Default: the first one.
     progress
-        Called after each compilation with its name and the seconds since the start. By default a
-        progress line is shown in terminals and interactive notebooks.
+        Called after each compilation with its name and the elapsed seconds. By default, terminals
+        and interactive notebooks show a progress line.
 
     Raises
     ------
@@ -333,36 +332,36 @@ def roundtrip(
     model: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> RoundTrip:
-    """Save, load in a fresh process, call and compare with eager; every phase is timed.
+    """Save, load in a fresh process, call and compare with eager, timing every phase.
 
-    Each start-up mode runs the same call in its own process, one after the other, with an empty
-    cache folder. An interrupt ends the running process and removes every file.
+    Start-up modes run the same call one after another, each in its own process with an empty cache
+    folder. An interrupt terminates the running process and removes every file.
 
     Parameters
     ----------
     x
         The result of `aot_compile`, `package`, `variants` or `load`.
     args, kwargs
-        The inputs of the call. They are copied into every process.
+        The inputs of the call, which are copied to every process.
     ways
         The start-up modes, by default "eager" and "ours". "compile_cold" is torch.compile with an
-        empty cache; "compile_warm" repeats it with the cache that an earlier process filled.
-        "torch" is torch's own loader of the same file. These three take 10 to 30 seconds each.
+        empty cache. "compile_warm" repeats it with the cache filled by an earlier process. "torch"
+        loads the same file with torch's own loader. These three take 10 to 30 seconds each.
         Packages also support "cpp", a C++ program without Python. Building it takes about a minute
         and requires CMake and a C++20 compiler.
     reference
         The eager code to run and compare with, instead of the compiled function or module.
     model
-        The model to call, if a package holds several.
+        The model to call, if a package contains several.
     progress
-        Called with each start-up mode and the seconds since the start. By default, a line shows
-        which mode is running.
+        Called with each start-up mode and the elapsed seconds. By default, a line shows which mode
+        is running.
 
     Raises
     ------
     UsageError
-        The inputs cannot be sent to another process. If a loader cannot run, `.ways` has the reason
-        instead.
+        The inputs cannot be sent to another process. If a loader cannot run, `.ways` gives the
+        reason instead.
     ArtifactError
         The compilation cannot be saved.
 

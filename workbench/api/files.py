@@ -44,48 +44,50 @@ def load(
 ) -> Compiled | Package | LoadedVariants:
     """Load an `.aot`, `.aotv` or `.pt2` file, or a file written by torch, as a callable.
 
-    A `.pt2` runs its compiled code directly: no compiler is imported, searched for or run.
+    A `.pt2` file runs its compiled code directly, without importing, searching for or running a
+    compiler.
 
     Parameters
     ----------
     path
-        A path, or a binary file-like object such as io.BytesIO, read from its beginning.
+        A path, or a binary file-like object such as io.BytesIO, which is read from the beginning.
     module
-        For an `.aot` without weights, the module (or other object) that it is called on. A module
-        on the meta device is filled from bundled weights. For a `.pt2`, the module or state_dict
-        whose weights replace those of the file. For an `.aotv`, the recorded function or module,
-        which then runs the compiled code.
+        For an `.aot` file without weights, the module (or other object) to call it on. A module on
+        the meta device is filled from the bundled weights. For a `.pt2` file, the module or
+        state_dict whose weights replace those in the file. For an `.aotv` file, the recorded
+        function or module, which then runs the compiled code.
     external_data
-        Objects that were left out of an `.aot` when saving, under the same names.
+        Objects that were left out of an `.aot` file when it was saved, under the same names.
     f_globals
-        The globals that the function of an `.aot` would see here.
+        The globals that the function in an `.aot` file would see here.
     trust
         True runs an untrusted file, with a warning. `"sha256:…"` trusts only a file with this
         digest.
     num_runners
-        For `.pt2`: the number of concurrent calls from several threads. Further calls queue.
+        For a `.pt2` file, the number of concurrent calls from several threads. Further calls are
+        queued.
     check
-        False skips the check of each call against the input contract. This saves less than a
-        microsecond per tensor. Wrong shapes, strides, dtypes or devices then give wrong results, or
+        If False, calls are not checked against the input contract. This saves less than a
+        microsecond per tensor. Wrong shapes, strides, dtypes or devices then cause wrong results or
         out-of-bounds reads and writes.
     variant
-        For a `.pt2` with variants of one model: the only one to use. By default, a call runs the
-        first variant that the machine can run and that accepts its inputs. `package.variants` and
-        `package.variant_of(x)` show which one, and why.
+        For a `.pt2` file with variants of one model, the only variant to use. By default, a call
+        uses the first variant that the machine can run and that accepts its inputs.
+        `package.variants` and `package.variant_of(x)` show the choice and the reason.
     on_miss
-        For `.aotv`: what to do when no variant matches the call. "compile" (default) compiles a new
-        variant as torch.compile does. "eager" runs the call without compiling, and "error" raises
-        `ArtifactError`.
+        What to do if no variant in an `.aotv` file matches the call. "compile" (default) compiles a
+        new variant, as in torch.compile. "eager" runs the call without compiling, and "error"
+        raises `ArtifactError`.
 
     Raises
     ------
     ArtifactError
-        The file is damaged, not written by this workbench or torch, does not fit this machine, or
-        has no such variant.
+        The file is damaged, was not written by this workbench or torch, does not fit this machine,
+        or does not have the variant.
     TrustError
-        The file was made elsewhere and is not trusted.
+        The file was created elsewhere and is not trusted.
     UsageError
-        An argument is for another kind of file.
+        An argument does not apply to this kind of file.
 
     Examples
     --------
@@ -124,27 +126,27 @@ def load(
 
 @checked
 def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> ArtifactReport:
-    """Look inside a file of any kind; nothing from it is executed.
+    """Inspect a file of any kind, without executing anything from it.
 
     Tables list members with their sizes, inputs and outputs, constants, kept and dropped guards,
     and machine requirements. Other tables list sources, the sections and symbols of libraries, and
-    the names that pickles import. Get each table by its name, such as
+    the names that pickles import. Get a table by name, for example
     `inspect(path).frame("members")`.
 
     Parameters
     ----------
     path
-        A path or a binary file-like object: an `.aot` or `.pt2` file written by this workbench.
-        Files of torch's `save_compiled_function`, `aoti_compile_and_package` and
-        `torch.export.save` work too.
+        A path or binary file-like object of an `.aot` or `.pt2` file written by this workbench.
+        Files written by torch's `save_compiled_function`, `aoti_compile_and_package` and
+        `torch.export.save` are also supported.
     verify
-        Verify the hashes of all members. By default, the smallest members are verified, up to 64
-        MiB in all; the others are reported as "not hashed".
+        Verify the hashes of all members. By default, only the smallest members are verified, up to
+        64 MiB in total. The others are reported as "not hashed".
 
     Raises
     ------
     ArtifactError
-        The file is missing, of another kind, or its structure is damaged.
+        The file is missing, is of another kind, or has a damaged structure.
 
     Examples
     --------
@@ -158,16 +160,16 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
 
 @checked
 def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
-    """Compare the requirements of a file with a machine; each one is pass, warn or fail.
+    """Check each requirement of a file against a machine, with the result pass, warn or fail.
 
-    Accepts every kind of file that `inspect` accepts; nothing from it is executed.
+    Accepts the same kinds of files as `inspect`, and executes nothing from them.
 
     Parameters
     ----------
     machine
-        None means this machine. For another machine, the result of `machine()` there, a dict with
-        some of its fields, or the path of a JSON file that `python -m workbench.machine >
-        target.json` wrote there.
+        None means this machine. For another machine, pass the result of `machine()` there or a dict
+        with some of its fields. You can also pass the path of a JSON file written there by
+        `python -m workbench.machine > target.json`.
 
     Examples
     --------
@@ -183,7 +185,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
 
 @checked
 def machine() -> Machine:
-    """Describe this machine for artifacts, as data that can be written as JSON.
+    """Describe this machine for artifacts, as JSON-serializable data.
 
     Does not import torch or initialize a GPU.
 
@@ -200,7 +202,9 @@ def machine() -> Machine:
 
 @checked
 def trust(path: str | PathLike[str]) -> str:
-    """Trust a file on this account and return its digest; check `inspect(path)` first.
+    """Trust a file for this user account and return its digest.
+
+    Check the file with `inspect(path)` first.
 
     Examples
     --------
@@ -225,14 +229,14 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
     Parameters
     ----------
     key
-        The path of the private key in PEM form, or an `Ed25519PrivateKey` of `cryptography`.
+        The path of the private key in PEM format, or an `Ed25519PrivateKey` from `cryptography`.
     password
         The password of the private key.
 
     Raises
     ------
     UsageError
-        The key cannot be read, or the file has no manifest because torch itself wrote it.
+        The key cannot be read, or the file was written by torch itself and has no manifest.
     ArtifactError
         The file is damaged or cannot be written.
 
@@ -249,11 +253,11 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
 
 @checked
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
-    """Trust files signed with an ed25519 key, on this account; returns the key as text.
+    """Trust files signed with an ed25519 key for this user account, and return the key as text.
 
-    A policy file can demand a signature, or forbid `trust=True`. The policy file is `policy.toml`
-    in the data folder (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
-    `$AOT_WORKBENCH_POLICY` names. It overrides the arguments of `load`::
+    A policy file can require a signature or forbid `trust=True`. The policy file is `policy.toml`
+    in the data folder (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file given
+    by `$AOT_WORKBENCH_POLICY`. It overrides the arguments of `load`::
 
         signed_by = ["release.pub.pem", "ed25519:9c0e…", "user"]
         forbid_trust_true = true
@@ -261,12 +265,12 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     Parameters
     ----------
     key
-        A public key: the path of a PEM file, its text, `"ed25519:…"` as returned here, or an
-        `Ed25519PublicKey` of `cryptography`.
+        A public key: the path of a PEM file, its text, `"ed25519:…"` as returned by this function,
+        or an `Ed25519PublicKey` from `cryptography`.
     name
-        The name of the key in `inspect` and in errors. Default: the file's name.
+        The name of the key in `inspect` and in error messages. Default: the file name.
     revoke
-        Stop trusting the key, even if a policy names it; `key` may be its name.
+        Stop trusting the key, even if a policy lists it. `key` can then be the key's name.
 
     Raises
     ------

@@ -34,15 +34,15 @@ __all__ = [
 
 @checked
 def show(x: Any, other: Any = None) -> Any:
-    """Show a compilation, report, diff, fit or other result as a notebook displays it.
+    """Show a compilation, report, diff, fit or other result as in a notebook.
 
-    For variants, it shows the session in which they were compiled. With two results, or paths of
-    files, it shows both side by side, as `wb.diff` compares them.
+    For variants, the session that compiled them is shown. Two results or file paths are shown side
+    by side, as compared by `wb.diff`.
 
     Raises
     ------
     UsageError
-        `x` has nothing to show, or the two cannot be compared.
+        `x` has nothing to show, or the two results cannot be compared.
 
     Examples
     --------
@@ -76,30 +76,30 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
 
 @checked
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
-    """Compare two compilations: request, graphs, guards, fusion, kernels, traffic.
+    """Compare the request, graphs, guards, fusion, kernels and traffic of two compilations.
 
     Graphs are matched by structure and shapes, kernels by their computation. The result prints the
-    most important differences first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
-    For two sessions, it compares compiles, time spent waiting for them and functions skipped by
-    Dynamo: `.frame()`, `.place_frame()`. For two profiles of `read_profile`, it compares times by
-    module and operator: `.frame("modules")`.
+    most important differences first. It has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+    For two sessions, the result compares compilations, time spent waiting for them and functions
+    skipped by Dynamo (`.frame()`, `.place_frame()`). For two profiles from `read_profile`, it
+    compares times by module and operator (`.frame("modules")`).
 
     Parameters
     ----------
     a, b
         The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, or the
         path of a `.wbr`, `.aot` or `.pt2` file. Nothing from a file is executed. After `profile`,
-        measured kernel times are compared too. `a` and `b` can also be two sessions or two
+        measured kernel times are also compared. `a` and `b` can also be two sessions or two
         profiles.
     names
-        The names of `a` and `b`. Default: the names of their files or of the compiled functions.
+        The names of `a` and `b`. Default: the names of the files or compiled functions.
 
     Raises
     ------
     UsageError
         `a` or `b` has no report, or only one of them is a session.
     ArtifactError
-        A file is damaged, or holds no report.
+        A file is damaged or contains no report.
 
     Examples
     --------
@@ -121,16 +121,16 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
 
 @checked
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
-    """Explain why the second compilation missed torch's cache, although the first one was cached.
+    """Explain why the second compilation missed torch's cache, even though the first was cached.
 
-    Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
-    device. The result is a sentence; `.frame()` has every part.
+    Compares the FX graph cache keys part by part: graph, inputs, constants, options, torch, device.
+    The result is a sentence, and `.frame()` lists every part.
 
     Parameters
     ----------
     a, b
         The result of `aot_compile`, `package` or `load`, a report, or the path of an `.aot`, `.pt2`
-        or `.wbr` file. Files may be from another machine; nothing from them is executed.
+        or `.wbr` file. Files can be from another machine. Nothing from them is executed.
 
     Raises
     ------
@@ -157,28 +157,28 @@ def launches(
     graph_us: float | None = None,
     shortest_us: float | None = None,
 ) -> Launches:
-    """Model the launch overhead of a call on a GPU, and the time that CUDA graphs save.
+    """Model the launch overhead of a call on a GPU and the time saved by CUDA graphs.
 
-    Nothing runs, and no GPU is needed. The CPU launches kernels asynchronously: launches cost time
-    only where the GPU has to wait. The result prints its figures; `.frame()` has a row for each
-    launch, `.plot()` draws both timelines.
+    Nothing is executed, and no GPU is needed. The CPU launches kernels asynchronously, so launches
+    cost time only when the GPU has to wait. The result prints its figures. `.frame()` has a row for
+    each launch, and `.plot()` draws both timelines.
 
     `workbench.analysis.gpu_model.launches` documents what the model includes and omits, and the
-    source of each cost. The costs were measured on other machines, and another host may take
-    several times as long: the host of an H200 took 20.5 µs per launch. After `profile`, a note has
-    the measured time of the call.
+    source of each cost. The costs were measured on other machines and can be several times higher
+    on another host: the host of an H200 took 20.5 µs per launch. After `profile`, a note gives the
+    measured time of the call.
 
     Parameters
     ----------
     x
-        The result of `aot_compile` for a GPU, local or virtual, a report or its file. If compiled
-        with `mode="reduce-overhead"`, the report says which parts torch turns into CUDA graphs
-        (`report.frame("cuda_graphs")`). After `profile`, kernel times are measured. `x` can also be
-        a list of kernel times in µs.
+        The result of `aot_compile` for a local or virtual GPU, a report or its file. With
+        `mode="reduce-overhead"`, the report lists the parts that torch turns into CUDA graphs
+        (`report.frame("cuda_graphs")`). After `profile`, measured kernel times are used. `x` can
+        also be a list of kernel times in µs.
     kernel_us, library_us, graph_us, shortest_us
-        The costs that the model uses, in µs; pass your own measurements to replace them. The first
-        three are CPU time: a Triton kernel launch (default 6.8), a library call (8) and a replay
-        (3.5). The last one is the shortest time of any kernel on the GPU (0.9).
+        The costs used by the model, in µs. Pass your own measurements to override them. The first
+        three are CPU times: a Triton kernel launch (default 6.8), a library call (8) and a replay
+        (3.5). The last one is the shortest time that any kernel takes on the GPU (0.9).
 
     Raises
     ------
@@ -204,19 +204,20 @@ def launches(
 
 @checked
 def forecast(x: Any) -> Forecast:
-    """Model the time of one call on the GPU that it was compiled for, with a measured error.
+    """Model the time of one call on its target GPU, with a measured error.
 
-    Nothing runs, and no GPU is needed. Kernels are modelled from their work, with parameters fitted
-    to traces of real GPUs. Kernels measured by `profile` or `Report.with_profile` keep their times.
-    A GPU of another generation uses the nearest measured one; its error is then unknown, and
-    `.most_us` is None. Launch overhead is modelled as in `launches`, for single launches or for the
-    CUDA graphs that torch records.
+    Nothing is executed, and no GPU is needed. Kernels are modelled from the work they do, with
+    parameters fitted to traces from real GPUs. Kernels measured by `profile` or
+    `Report.with_profile` keep their measured times. For a GPU of another generation, the parameters
+    of the nearest measured one are used. The error is then unknown, and `.most_us` is None. Launch
+    overhead is modelled as in `launches`, for individual launches or for the CUDA graphs that torch
+    records.
 
-    `.sentence` summarizes the result. `.call_us` is between `.least_us` and `.most_us`; `.graph_us`
-    is the time with CUDA graphs. `.kernels_us` is the time of the kernels alone, and `.error` is
-    its relative error; `.missing` lists what is not included. `.frame()` has a row for each kernel
-    and library call; `.frame("lines")` and `.frame("modules")` have the shares of lines and
-    modules. `.to_html(path)` writes a page.
+    `.sentence` summarizes the result. `.call_us` is between `.least_us` and `.most_us`. `.graph_us`
+    is the time with CUDA graphs. `.kernels_us` is the time of the kernels alone, with the relative
+    error `.error`. `.missing` lists what is not included. `.frame()` has a row for each kernel and
+    library call. `.frame("lines")` and `.frame("modules")` have the shares by line and module.
+    `.to_html(path)` writes a page.
 
     Parameters
     ----------
@@ -244,22 +245,22 @@ def forecast(x: Any) -> Forecast:
 
 @checked
 def memory(x: Any) -> Memory:
-    """Count the live memory of a compiled call at each step, and break down its peak.
+    """Count the live memory of a compiled call at each step and break down its peak.
 
-    Memory is counted from the text of the generated program. Nothing runs, no GPU is needed, and
-    reports from other machines work. `.peak` and `.base` are bytes; `.sentence` summarizes them.
-    `.frame()` has a row for each storage (also "memory_steps", "memory_peaks", "saved").
-    `.at_peak(by="line")` breaks down the peak, `.without("buf3")` is the peak without that storage,
-    and `.plot()` draws live bytes over the steps. `.missing` lists what is not included: temporary
-    memory inside library calls, and the optimizer. `.eager` is the peak of eager, if it was counted
-    or measured.
+    Memory is counted from the text of the generated program. Nothing is executed, no GPU is needed,
+    and reports can be from other machines. `.peak` and `.base` are in bytes, and `.sentence`
+    summarizes them. `.frame()` has a row for each storage (also "memory_steps", "memory_peaks",
+    "saved"). `.at_peak(by="line")` breaks down the peak, `.without("buf3")` is the peak without
+    that storage, and `.plot()` draws live bytes over the steps. `.missing` lists what is not
+    included: temporary memory inside library calls, and the optimizer. `.eager` is the peak of
+    eager, if it was counted or measured.
 
     Parameters
     ----------
     x
         The result of `aot_compile`, `package`, `load`, `read_trace` or `inspect`, a report, or the
-        path of its file. If the result can be called, `.measure(*args)` compares with a call on the
-        CPU.
+        path of its file. If `x` can be called, `.measure(*args)` compares the count with a call on
+        the CPU.
 
     Raises
     ------
@@ -284,11 +285,11 @@ def memory(x: Any) -> Memory:
 
 @checked
 def opportunities(x: Any) -> Opportunities:
-    """List possible changes to a compilation, biggest saving first, with the source of each number.
+    """List possible changes to a compilation, largest saving first, with the source of each number.
 
-    The result is a sequence. An item has the fields of `report.frame("opportunities")`. Its
-    `try_()` compiles a copy with the change, compares its outputs and measures both. Each saving
-    has a confidence, explained in `workbench.analysis.opportunities.opportunity.SURE`.
+    The result is a sequence. Each item has the fields of `report.frame("opportunities")`. An item's
+    `try_()` compiles a copy with the change, compares the outputs and measures both. Each saving
+    has a confidence, described in `workbench.analysis.opportunities.opportunity.SURE`.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def opportunities(x: Any) -> Opportunities:
 
 @checked
 def targets(name: str | None = None) -> pandas.DataFrame:
-    """List the GPUs that can be a target, or one GPU's specifications with their sources.
+    """List the available target GPUs, or the specifications of one GPU with their sources.
 
     To add GPUs, put tables in `*.toml` or `*.json` files in the folder `gpus` of the data folder
     (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::
@@ -340,11 +341,11 @@ def targets(name: str | None = None) -> pandas.DataFrame:
 
 @checked
 def aotinductor_names() -> pandas.DataFrame:
-    """List how articles spell AOTInductor APIs and options, with the current torch equivalents.
+    """List AOTInductor APIs and options as spelled in articles, with current torch equivalents.
 
     Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
     gone), `instead` (what to write with torch) and `here` (what to write with this package). `why`
-    has the reason, and `holds` says whether the installed torch agrees with the row.
+    gives the reason, and `holds` is whether the installed torch agrees with the row.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def with_fusion(
 
 
 def refuse_for_other_torch(path: str, made_with: str) -> None:
-    """Raise `UsageError` if the operations of a file may have other names in this torch."""
+    """Raise `UsageError` if the operations in a file may have different names in this torch."""
     if made_with != torch.__version__:
         raise UsageError(
             f"{path} was compiled with with_fusion on torch {made_with}, but this is torch "

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Compiled(CheckedCall, Recompilable):
-    """Call compiled code; `aot_compile` and `load` return this.
+    """Callable compiled code, as returned by `aot_compile` and `load`.
 
-    Call it exactly like the eager function; for a compiled module, do not pass the module. A call
-    that does not fit raises `ContractError`, which lists each mismatching leaf.
+    Call it exactly like the eager function. For a compiled module, do not pass the module itself. A
+    call that does not match raises `ContractError`, which lists each mismatched leaf.
     """
 
     def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
@@ -32,7 +32,7 @@ class Compiled(CheckedCall, Recompilable):
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
-        """Measure every kernel of the unchanged generated code on these inputs."""
+        """Measure every kernel in the unmodified generated code on these inputs."""
         from workbench.handles.running.profile import profile_compiled
 
         return profile_compiled(self, args, kwargs)
@@ -41,7 +41,7 @@ class Compiled(CheckedCall, Recompilable):
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
-        """Count the live memory of a call; on the CPU, it can also be measured."""
+        """Count the live memory of a call, which can also be measured on the CPU."""
         from workbench.handles.memory.measured import make_measurable
 
         return make_measurable(self, super().memory(eager=eager, progress=progress))
@@ -55,13 +55,13 @@ class Compiled(CheckedCall, Recompilable):
         isa: str | list[str] = "native",
         external_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Write one `.aot` file atomically, and return its sha256 to trust it elsewhere.
+        """Write an `.aot` file atomically and return its sha256, used to trust the file elsewhere.
 
         `weights="inside"` stores the module's tensors and skeleton, so `load(path)` needs no other
         arguments ("beside" does the same here). "later" leaves them out; pass the module to `load`.
         None means "inside" if there are weights that can be stored. `external_data` names objects
-        that are not stored and must be passed to `load`. Raises `ArtifactError` when something
-        cannot be saved.
+        that are not stored and must be passed to `load`. Raises `ArtifactError` if something cannot
+        be saved.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_compiled

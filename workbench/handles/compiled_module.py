@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 class CompiledModule(Compiled, torch.nn.Module):
-    """Call a compiled module; `aot_compile` returns this, and `load` if the module is known.
+    """Callable compiled module, returned by `aot_compile`, and by `load` if the module is known.
 
-    Its parameters, buffers, submodules and hooks are those of the eager module, under the same
-    names. It can replace that module, and their state_dicts are interchangeable.
+    The parameters, buffers, submodules and hooks are those of the eager module, under the same
+    names. A compiled module can replace the eager module, and their state_dicts are
+    interchangeable.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         super().__init__(aot_fn, plan, report, **rest)
 
     def forward(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the compiled code, as a call does."""
+        """Run the compiled code, as calling the module does."""
         if isinstance(args, torch.fx.Proxy):  # torch.fx calls a copy that takes no *args
             raise UsageError(f"{refuse_fx_trace(self.name)}.")
         return self(*args, **kwargs)
@@ -51,7 +52,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         self._plan.receiver[0].training = mode
 
     def train(self, mode: bool = True) -> CompiledModule:
-        """Set training or eval mode; raises `UsageError` unless it was compiled in this mode."""
+        """Set training or eval mode, or raise `UsageError` if it was compiled in the other mode."""
         if self._plan.contract.training not in (None, mode):
             asked, there = ("train", "evaluation") if mode else ("eval", "training")
             raise UsageError(
@@ -99,7 +100,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def sent_as(self) -> torch.nn.Module:
-        """The replacement of this module in a process that compiles a model around it."""
+        """The replacement for this module in a process that compiles a model containing it."""
         return self._plan.receiver[0]  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -120,7 +121,7 @@ def wrap_compiled(
 
 
 def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
-    """Return a callable for the results of a compilation."""
+    """Return the results of a compilation as a callable."""
     rest = {
         "original": code.original,
         "example": code.example,
@@ -131,7 +132,7 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
 
 
 def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the eager code of a `target` that is compiled or has compiled parts, with notes."""
+    """Return the eager code of a fully or partly compiled `target`, with notes."""
     if isinstance(target, Compiled):
         if target.original is None:
             raise UsageError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CrossCompiled(Recompilable):
-    """Hold a compilation for a virtual GPU: a full report, and code that cannot run here."""
+    """Compilation for a virtual GPU, with a full report and code that cannot run here."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class CrossCompiled(Recompilable):
 
     @property
     def module(self) -> torch.nn.Module | None:
-        """The module that is called, or None."""
+        """The called module, or None."""
         return resolve(self.original).module
 
     def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
@@ -65,13 +65,13 @@ class CrossCompiled(Recompilable):
 
     @checked
     def check_kernels(self, /, *args: Any, time_limit: float = 60.0, **kwargs: Any) -> KernelCheck:
-        """Run the program on the CPU and instrument each launch of a Triton kernel in it.
+        """Run the program on the CPU and instrument each Triton kernel launch.
 
-        This covers Inductor's and user-written kernels, in the forward and backward pass, each with
-        its arguments in this call. It detects out-of-bounds accesses, races between program
+        Covers Inductor-generated and user-written kernels in the forward and backward pass, each
+        with its arguments in this call. Detects out-of-bounds accesses, races between program
         instances, conflicting lanes, and missing barriers. `wb.verify` compares values.
-        `time_limit` is in seconds for each launch. Raises `UsageError` if the program cannot run
-        here, `ContractError` for a call that does not fit.
+        `time_limit` is in seconds per launch. Raises `UsageError` if the program cannot run here,
+        and `ContractError` if the call does not match.
         """
         from workbench.handles.devices.watched_kernels import watch_kernels
 
@@ -86,16 +86,16 @@ class CrossCompiled(Recompilable):
         isa: str | list[str] = "native",
         machine: Any = None,
     ) -> str:
-        """Write one `.aot` file for machines with the GPU, atomically, and return its sha256.
+        """Write an `.aot` file atomically for machines with the GPU, and return its sha256.
 
-        `machine` describes the machine that will load it. It is the result of `wb.machine()` there,
-        a dict such as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path
-        of the JSON that `print(wb.machine())` writes there. Without it, the file works with any
-        build of this torch release for the GPU, and with this Triton release. Torch's own loader,
-        which the workbench does not use, then refuses the payload. `weights` is as in
-        `Compiled.save`; the tensors of the live module are on the GPU after loading. Raises
-        `ArtifactError` when something cannot be saved, `UsageError` when the machine could never
-        load it.
+        `machine` describes the machine that will load the file. Pass the result of `wb.machine()`
+        there, a dict such as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the
+        path of the JSON output of `print(wb.machine())` there. Without `machine`, the file works
+        with this Triton release and any build of this torch release for the GPU. torch's own
+        loader, which the workbench does not use, then refuses the payload. `weights` is the same as
+        in `Compiled.save`. After loading, the tensors of the live module are on the GPU. Raises
+        `ArtifactError` if something cannot be saved, and `UsageError` if the machine could never
+        load the file.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_cross_compiled
@@ -109,7 +109,7 @@ class CrossCompiled(Recompilable):
 
     @property
     def why_no_profile(self) -> str:
-        """The reason why its kernels cannot be measured from a view."""
+        """The reason why kernels cannot be measured from a view."""
         return (
             f"{self.gpu.device_name} is not in this machine, so nothing can be measured; the bound "
             "is modelled."
@@ -117,7 +117,7 @@ class CrossCompiled(Recompilable):
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise `UsageError`: nothing can be measured on a virtual GPU."""
+        """Raise `UsageError`, because nothing can be measured on a virtual GPU."""
         raise UsageError(
             f"Nothing can be measured on {self.gpu.device_name}, which is not in this machine. "
             "Compile with target='cuda' on a machine that has this GPU. "
@@ -135,8 +135,8 @@ def compile_for_gpu(
 ) -> CrossCompiled:
     """Compile for a virtual GPU, by default in the warm worker.
 
-    Raises `UsageError` for requests that a virtual GPU does not support, and `CaptureError` as any
-    compilation does.
+    Raises `UsageError` for requests that a virtual GPU does not support, and `CaptureError` like
+    any compilation.
     """
     worker = worker or keep_warm_worker()
     worker.begin()

@@ -47,8 +47,8 @@ _GONE = (
 class Retarget(LivePart):
     """Recompile a call for other targets.
 
-    `why_not` has the reason if this is not possible. A recompilation for a target is kept: `on`
-    returns it immediately if a view has already chosen that target.
+    If recompiling is not possible, `why_not` is the reason. Results are cached: `on` returns
+    immediately if a view has already compiled for that target.
     """
 
     def __init__(self, x: CompiledBase, recipe: Recipe | None):
@@ -60,11 +60,11 @@ class Retarget(LivePart):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the targets: the device of this machine, then every GPU."""
+        """The target names: this machine's own device, then all GPUs."""
         return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
-        """Compile the same call for another target. Raises the same errors as a compilation."""
+        """Compile the same call for another target, with the same errors as `aot_compile`."""
         if target == self._x.report.request.target:
             return self._x
         job = self._jobs.get(target)
@@ -75,9 +75,9 @@ class Retarget(LivePart):
         return self._made[target]
 
     def start(self, target: str) -> Any:
-        """Compile for a target in the background; `on` then returns the job's result.
+        """Compile for a target in the background; `on` returns the result once the job is done.
 
-        Raises `UsageError` for an unknown target and for inputs that no longer exist.
+        Raises `UsageError` if the target is unknown or the inputs no longer exist.
         """
         job = self._jobs[target] = self._known.compile_in_background(target)
         return job
@@ -85,8 +85,8 @@ class Retarget(LivePart):
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
-        CPU code has no GPU kernels, so its call is first compiled for the first GPU. Raises
-        `UsageError` for an unknown GPU.
+        If the call was compiled for the CPU, it is first compiled for the first GPU in `targets`.
+        Raises `UsageError` if a target is not a known GPU.
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
         from workbench.handles.kernels.compare_targets import compare, find_target_gpus
@@ -117,11 +117,11 @@ class Retarget(LivePart):
 
 
 class Recompilable(CompiledBase, ABC):
-    """Base of the results of `aot_compile`, which can be recompiled in other ways."""
+    """Base class of the results of `aot_compile`, with methods that recompile the call."""
 
     @abstractmethod
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run it; raises `UsageError` if it cannot run here."""
+        """Run the compiled code, or raise `UsageError` if it cannot run on this machine."""
 
     @checked
     def verify(
@@ -133,12 +133,12 @@ class Recompilable(CompiledBase, ABC):
         reference: Any = None,
         **kwargs: Any,
     ) -> Verification:
-        """Compare with eager on these inputs; short for `workbench.verify`.
+        """Compare the outputs with eager on these inputs; shorthand for `workbench.verify`.
 
-        With `ranks`, it compares every rank of a virtual cluster. `build` and `reference` are then
-        arguments of `workbench.verify`; otherwise they belong to the call. If the function has
-        arguments with these names, use `workbench.verify`, which takes the call's arguments
-        separately.
+        Pass `ranks` to compare every rank of a virtual cluster. In that case, `build` and
+        `reference` are passed on to `workbench.verify`; otherwise they are arguments of the call.
+        If the function itself has arguments with these names, call `workbench.verify`, which takes
+        the function's arguments separately.
         """
         if ranks is None:  # names of the function's own, then
             own = {"build": build, "reference": reference}
@@ -154,7 +154,7 @@ class Recompilable(CompiledBase, ABC):
 
     @abstractmethod
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
-        """Measure every kernel; raises `UsageError` if it cannot run here."""
+        """Measure every kernel, or raise `UsageError` if the code cannot run on this machine."""
 
     @abstractmethod
     def save(
@@ -164,16 +164,16 @@ class Recompilable(CompiledBase, ABC):
         weights: str | None = None,
         isa: str | list[str] = "native",
     ) -> str:
-        """Write one `.aot` file, atomically, and return its sha256."""
+        """Write an `.aot` file atomically, and return its SHA-256 digest."""
 
     @cached_property
     def retarget(self) -> Retarget:
-        """The targets for which the same call can be compiled, other than its own."""
+        """Compile the same call for other targets."""
         return Retarget(self, self.recipe)
 
     @property
     def why_no_profile(self) -> str | None:
-        """The reason why a view cannot measure its kernels, in a sentence; None if it can."""
+        """A sentence that says why a view cannot measure the kernels, or None if it can."""
         if self.recipe is None:
             return _NO_INPUTS
         if not len(self.report.kernels):
@@ -182,7 +182,7 @@ class Recompilable(CompiledBase, ABC):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """The actions of a live view while this object is alive; a blocked one has a reason."""
+        """The actions of a live view while this object exists, with reasons for blocked ones."""
         from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
@@ -224,7 +224,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
-        """Start trying an opportunity of this compilation; raises `UsageError` if it cannot."""
+        """Try an opportunity in the background, or raise `UsageError` if it cannot be tried."""
         from workbench.handles.opportunities.opportunity_trial import try_in_background
 
         return try_in_background(self, change)
@@ -237,12 +237,12 @@ class Recompilable(CompiledBase, ABC):
         force: Sequence[tuple[str, str]] = (),
         unfused: Sequence[str] = (),
     ) -> Recompilable:
-        """Compile the same call with pairs kept unfused, or fused against Inductor's heuristics.
+        """Recompile the call with given pairs kept unfused, or fused despite Inductor's heuristics.
 
-        A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
-        `report.frame("not_fused")`. `unfused` are kernels in which every operator writes its value
-        to memory, as in eager. `workbench.diff` then shows the effect. Raises `UsageError` for an
-        unknown name, and for a pair that cannot be fused, with the reason.
+        A pair consists of kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
+        `report.frame("not_fused")`. In the kernels in `unfused`, every operator writes its result
+        to memory, as in eager. Use `workbench.diff` to see the effect. Raises `UsageError` if a
+        name is unknown, or if a pair cannot be fused, with the reason.
         """
         from workbench.handles.chosen_fusion import with_fusion
 
@@ -251,7 +251,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def on(self, target: str) -> Recompilable:
-        """Compile the same call for another target, such as "h100"; the result is cached."""
+        """Compile the same call for another target, such as "h100", and cache the result."""
         retargeted: Recompilable = self.retarget.on(target)
         return retargeted
 
@@ -259,14 +259,15 @@ class Recompilable(CompiledBase, ABC):
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
-        """Count the live memory of the call at each step, and break down its peak; nothing runs.
+        """Count the live memory at each step of the call, without running it, and analyse the peak.
 
-        `.measure(*args)` of the result compares with the allocations of a call, for code that runs
-        on this CPU. With `eager=True`, the eager peak is also counted once, on tensors without
-        data, and stored in the report. This is the default for a GPU that is not here: a copy of
-        the call runs on such tensors, in a fraction of a second. On the host, Dynamo captures the
-        call once more. Its graph frees values earlier than Python does; `.measure` measures the
-        real peak. Raises `UsageError` for a compilation without a generated program.
+        For code that runs on this CPU, `.measure(*args)` of the result compares the count with the
+        actual allocations of a call. With `eager=True`, the eager peak is also counted once, on
+        tensors without data, and stored in the report. This is the default for a virtual GPU, where
+        a copy of the call runs on such tensors in a fraction of a second. On the host, Dynamo
+        captures the call again. The captured graph frees values earlier than Python does, so use
+        `.measure` for the real peak. Raises `UsageError` if the compilation has no generated
+        program.
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import explain_unknown_memory
@@ -287,14 +288,14 @@ class Recompilable(CompiledBase, ABC):
         *,
         estimator: Literal["flops", "roofline"] = "flops",
     ) -> Checkpoint:
-        """Count what other activation memory budgets of a training step would save and recompute.
+        """Count what a training step saves and recomputes under other activation memory budgets.
 
-        The step is compiled once more, for its joint graph. `.at(0.5)` of the result compiles a
-        budget and reads its peak; `.best()` is the lowest of those peaks. Further calls return the
-        same object. `estimator` selects the operator times from which torch chooses saved
-        activations. "flops" is torch's own; "roofline" includes memory traffic, on the GPU of the
-        compilation. Raises `UsageError` for calls without a backward pass or loaded from a file,
-        and for the roofline of a CPU.
+        The step is recompiled once to get its joint graph. On the result, `.at(0.5)` compiles a
+        budget and reads its peak, and `.best()` returns the compiled budget with the lowest peak.
+        Further calls return the same object. `estimator` selects the operator times that torch uses
+        to choose the saved activations. "flops" is torch's own estimate, and "roofline" adds memory
+        traffic on the target GPU. Raises `UsageError` if the call has no backward pass or was
+        loaded from a file, or if "roofline" is used on a CPU.
         """
         from workbench.handles.running.progress_line import follow_in_a_line
 
@@ -303,19 +304,19 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
-        """The memory budgets that a live view of this compilation can try."""
+        """The memory budgets that a live view can try."""
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
 
     @checked
     def kernel(self, name: str) -> Any:
-        """Return one Triton kernel as a separate call: Inductor's own, or one that you wrote.
+        """Return a Triton kernel as a standalone call, whether Inductor's or your own.
 
-        `name` is the kernel's id, such as "k3", or its name. The result is the same as from
-        `wb.kernel`. Its inputs are random: floating-point values between 0 and 1, and zeros for
-        integers. Raises `UsageError` for an unknown kernel, for a symbolic size, and for a
-        compilation loaded from a file.
+        `name` is the kernel's id, such as "k3", or its name. The result has the same type as that
+        of `wb.kernel`. Floating-point inputs are random values between 0 and 1, and integer inputs
+        are zeros. Raises `UsageError` if the kernel is unknown, a size is symbolic, or the
+        compilation was loaded from a file.
         """
         from workbench.handles.kernels.ranked import get_gpu
         from workbench.worlds.world import ask, list_worlds
@@ -343,22 +344,22 @@ class Recompilable(CompiledBase, ABC):
     ) -> RankedConfigs:
         """Compile the configurations of one Triton kernel and rank them by modelled time.
 
-        None is run. Time the first few on the GPU: for four kernels on an H200, the top pick took
-        1.00 to 2.95 times the best time, and the best of the top 5 took 1.00 to 1.09 times. For
-        matmuls that you wrote in Triton, `docs/pages/about/ranked-configurations.md` shows how
-        often the best config of a device is ranked near the top. A configuration is refused if its
-        K-loop iteration spans more than one scale block. This check needs an argument with a name
-        such as `SCALE_K` or `group_k`, or `SCALE_K` in `sizes`.
+        No configuration is run. Time the top few on the GPU. For four kernels on an H200, the top
+        pick took 1.00 to 2.95 times the best time, and the best of the top 5 took 1.00 to 1.09
+        times. For hand-written Triton matmuls, `docs/pages/about/ranked-configurations.md` shows
+        how often the best config for a device is ranked near the top. A configuration is rejected
+        if a K-loop iteration spans more than one scale block. This check needs an argument with a
+        name such as `SCALE_K` or `group_k`, or `SCALE_K` in `sizes`.
 
-        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as `{"XBLOCK":
-        (64, 128)}`; missing values derive from the kernel. For hand-written matmuls, `sizes` has M,
-        N and K if the call does not pass them as numbers. A fused MoE also needs E (experts) and
-        TOP (experts per token); M then counts tokens. `prior` has files or folders with best
-        configs of GPUs, in the format of vLLM and sglang. Configurations near a best config for a
-        similar problem on a similar GPU are ranked higher. By default, published best configs are
-        used where they are known to rank better than the model alone; `[]` uses none. Raises
-        `UsageError` for an unknown kernel, parameter, size or file; the message lists the known
-        ones.
+        `kernel` is a kernel's id or name. `blocks` maps parameters to powers of two, such as
+        `{"XBLOCK": (64, 128)}`; values for missing parameters are derived from the kernel. For
+        hand-written matmuls, set M, N and K in `sizes` if the call does not pass them as numbers. A
+        fused MoE also needs E (experts) and TOP (experts per token); M is then the number of
+        tokens. `prior` lists files or folders with the best configs of GPUs, in the format of vLLM
+        and sglang. Configurations near a best config for a similar problem on a similar GPU are
+        ranked higher. By default, published best configs are used where they are known to improve
+        on the model's ranking; pass `[]` to use none. Raises `UsageError` for an unknown kernel,
+        parameter, size or file, and lists the known ones.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -382,7 +383,7 @@ COST = "Recompiles once and benchmarks every choice."
 
 
 def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
-    """Compile with `mode="max-autotune"` in a thread; cancelling ends it at the next phase."""
+    """Compile with `mode="max-autotune"` in a thread; a cancelled job stops at the next phase."""
     recipe: Any = compiled.recipe
 
     def autotuned(call: CompileRequest) -> CompileRequest:
@@ -402,7 +403,7 @@ def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
 
 
 def explain_no_autotune(compiled: CompiledBase, gone: str | None) -> str | None:
-    """Return the reason why nothing can be timed, in a sentence; None if something can."""
+    """Return a sentence that says why autotuning is not possible, or None if it is."""
     if gone is not None:
         return gone
     request = compiled.report.request
@@ -419,9 +420,10 @@ _UNSAVED = "There is no file to check against a machine yet. Save one first."
 
 
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
-    """Write one `.aot` file in a thread; the result is its digest, which the report then includes.
+    """Write an `.aot` file in a background thread.
 
-    Raises `UsageError` if the path has no file name or already exists.
+    The job's result is the digest, which is also added to the report. Raises `UsageError` if the
+    path has no file name or already exists.
     """
     name = path.strip()
     if not os.path.basename(name):
@@ -439,9 +441,9 @@ def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
 
 
 def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
-    """Compare the saved file with this machine, or with a machine that a file describes.
+    """Check the saved file against this machine, or against a machine described in a file.
 
-    Raises `UsageError` if nothing was saved.
+    Raises `UsageError` if the compilation was not saved.
     """
     path = _find_file(compiled)
 
@@ -455,7 +457,7 @@ def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
 
 
 def describe_saving(compiled: Any) -> str:
-    """Describe the cost of saving, in a sentence."""
+    """Return a sentence on the cost of saving."""
     module = getattr(compiled, "module", None)
     size = sum(p.nbytes for p in module.parameters()) if module is not None else 0
     weights = f", {number_text(size, 'bytes')} of it weights" if size else ""

@@ -68,7 +68,7 @@ _NAMED = {
 def inspect(
     path: str | PathLike[str], *, verify: bool = False, store: TrustStore | None = None
 ) -> ArtifactReport:
-    """Look inside a file of any kind; nothing from it is executed.
+    """Inspect a file of any kind, without executing anything from it.
 
     Members are compared with their hashes, the smallest first, up to 64 MiB in all; with
     `verify=True` all of them are. Raises `ArtifactError` when it is no artifact or its frame is

@@ -209,9 +209,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
-    again = (
-        "torch loads it only in the same release; recompile on this machine, or use Compiled.save"
-    )
+    again = "torch loads it only in the same release; recompile it there, or use Compiled.save"
     releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
         if name in needed:

@@ -88,7 +88,7 @@ def check_requirements(manifest: Manifest, machine: Machine) -> tuple[Requiremen
 
 def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     versions, row = manifest.versions, machine.compared
-    again = "recompile the artifact with this Python release"
+    again = "recompile the artifact with the version found here"
     yield row("python", versions.python == machine.python, versions.python, machine.python, again)
     yield row("bytecode", versions.magic == machine.magic, versions.magic, machine.magic, again)
     if manifest.built_for is not None:

@@ -37,7 +37,7 @@ class Callee:
 
     @property
     def module(self) -> torch.nn.Module | None:
-        """The module that is called, or None."""
+        """The called module, or None."""
         owner = self.receiver[0] if self.receiver else None
         return owner if isinstance(owner, torch.nn.Module) else None
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class CheckedCall(CompiledBase):
-    """Run compiled code after checking each call; see `Compiled`."""
+    """Check each call, then run the compiled code (see `Compiled`)."""
 
     def __init__(
         self,
@@ -138,13 +138,13 @@ class CheckedCall(CompiledBase):
 
     @property
     def module(self) -> torch.nn.Module | None:
-        """The module that is called, or None."""
+        """The called module, or None."""
         owner = self._plan.receiver[0] if self._plan.receiver else None
         return owner if isinstance(owner, torch.nn.Module) else None
 
     @property
     def plan(self) -> CallPlan:
-        """The plan of its calls and checks."""
+        """The plan for calls and their checks."""
         return self._plan
 
     @property
@@ -154,7 +154,7 @@ class CheckedCall(CompiledBase):
 
     @property
     def original(self) -> Callable[..., Any] | None:
-        """The compiled function or module, if it is alive in this process."""
+        """The function or module that was compiled, if it still exists in this process."""
         return self._original
 
     @property
@@ -164,12 +164,12 @@ class CheckedCall(CompiledBase):
 
     @property
     def enters_no_grad(self) -> bool:
-        """Whether a call disables gradients itself."""
+        """Whether calls disable gradients themselves."""
         return self._plan.enters_no_grad
 
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
-        """A sandbox that checks other inputs against the guards; no compiled code runs."""
+        """A sandbox for checking other inputs against the guards without running compiled code."""
         from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
         return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)
@@ -269,15 +269,15 @@ class CheckedCall(CompiledBase):
         return bool(is_read and not self._plan.mismatches(bound))
 
     def disable_guard_check(self) -> None:
-        """Disable every check of a call: wrong inputs then give wrong results or a crash."""
+        """Disable all call checks, so wrong inputs give wrong results or a crash."""
         self._checked = False
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
         """Return a state for each name: "ok", "changed: …", "not compared: …" or "not reachable …".
 
-        Names are globals, inlined code, values that torch's guards read, and changed torch state,
-        such as the grad mode. A call is also refused if a value has changed. For a loaded file,
+        Names include globals, inlined code, values read by torch's guards, and changed torch state,
+        such as the grad mode. If a value has changed, calls are also refused. For a loaded file,
         "frozen at capture: …" marks a value that the code uses without comparing it.
         """
         specialized = self._plan.specialized

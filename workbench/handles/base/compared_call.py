@@ -26,8 +26,8 @@ def try_call(
 ) -> Trial:
     """Create a trial that compares compiled code, or its replacement `made`, with eager.
 
-    `original_inputs` are eager's inputs if the compiled code takes different ones, such as cast
-    inputs.
+    `original_inputs` are the inputs for eager if the compiled code takes different ones, such as
+    cast inputs.
     """
     return Trial.of(
         compiled if made is None else made,
@@ -43,7 +43,7 @@ def try_call(
 
 
 def list_roots(compiled: CheckedCall) -> Iterator[Root]:
-    """List the objects that a call may write to: its module, its function, or closure cells."""
+    """List the objects that a call may modify: its module, function or closure cells."""
     if compiled.module is not None:
         yield "", compiled.module
     yield from (("", owner) for owner in compiled.plan.receiver)

@@ -55,7 +55,7 @@ class _Held:
         return cls(weakref.ref(value), str(path), TensorLike.of(value), is_plain)
 
     def tensor(self, *, has_numbers: bool = False) -> torch.Tensor:
-        """The caller's own tensor, or a replacement with zeros or numbers between 0 and 1."""
+        """Return the caller's tensor, or a replacement with zeros or numbers between 0 and 1."""
         own = self.alive()
         if own is not None:
             return own
@@ -75,7 +75,7 @@ class _Held:
 
 
 class Recipe(LivePart):
-    """Keep a compiled call, to compile it for another target."""
+    """Store a compiled call, to compile it for other targets."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Recipe(LivePart):
         compile: Callable[[CompileRequest, ProgressCallback | None], CompiledBase],
         compile_in_background: Callable[[CompileRequest], Any],
     ):
-        """Keep a call; `compile` and `compile_in_background` take a request with its inputs."""
+        """Store a call, with functions that compile a request and its inputs."""
         self._target = request.target
         self._compile = compile
         self._compile_in_background = compile_in_background
@@ -104,10 +104,10 @@ class Recipe(LivePart):
         return self._target
 
     def inputs(self, *, has_numbers: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return args and kwargs; raises `UsageError` if an input is gone and cannot be replaced.
+        """Return args and kwargs, or raise `UsageError` if a missing input cannot be replaced.
 
-        With `has_numbers`, the replacement of a floating-point tensor has values between 0 and 1
-        instead of zeros.
+        With `has_numbers`, a floating-point tensor is replaced by values between 0 and 1 instead of
+        zeros.
         """
         made = self._example.bound(
             None, lambda path: self._held[str(path)].tensor(has_numbers=has_numbers)
@@ -115,7 +115,7 @@ class Recipe(LivePart):
         return made["args"], made["kwargs"]
 
     def gone(self) -> tuple[str, ...]:
-        """List the inputs whose tensors no longer exist; `inputs` replaces them with zeros."""
+        """List the inputs whose tensors no longer exist and that `inputs` replaces with zeros."""
         return tuple(held.path for held in self._held.values() if held.alive() is None)
 
     def called(
@@ -124,26 +124,27 @@ class Recipe(LivePart):
         *,
         has_numbers: bool = False,
     ) -> Made:
-        """Return the result of `work` for the `inputs`, under the compilation's torch modes."""
+        """Run `work` on the `inputs` under the compilation's torch modes, and return its result."""
         args, kwargs = self.inputs(has_numbers=has_numbers)
         with self._as_then():
             return work(args, kwargs)
 
     def options(self, target: str) -> CompileOptions:
-        """Return the same request for another target; raises `UsageError` for an unknown one."""
+        """Return the same request for another target, or raise `UsageError` if it is unknown."""
         return replace(self._options, target=target)
 
     def option_then(self, module: str, name: str, default: Any) -> Any:
         """Return the value that a torch option had when the call was first compiled.
 
-        `module` is "dynamo", "inductor" or "functorch", `default` the option's own default.
+        `module` is "dynamo", "inductor" or "functorch", and `default` is the option's default
+        value.
         """
         return self._state.options.get(module, {}).get(name, default)
 
     def compile(self, target: str, progress: ProgressCallback | None = None) -> CompiledBase:
-        """Compile the call for a target, under the torch modes of the first compilation.
+        """Compile the call for a target under the torch modes of the first compilation.
 
-        Raises the errors of a compilation, and `UsageError` for an input that no longer exists.
+        Raises the errors of a compilation, and `UsageError` if an input no longer exists.
         """
         request = self._request(self.options(target))
         with self._as_then():
@@ -154,9 +155,10 @@ class Recipe(LivePart):
         change: Callable[[CompileRequest], CompileRequest],
         progress: ProgressCallback | None = None,
     ) -> tuple[CompiledBase, CompileRequest, CompileRequest]:
-        """Compile the call as changed by `change`; also return the changed and unchanged requests.
+        """Compile the call as changed by `change`, and return it with both requests.
 
-        Torch modes that `change` sets are restored afterwards.
+        Returns the compilation, the changed request and the unchanged request. Torch modes set by
+        `change` are restored afterwards.
         """
         request = self._request(self._options)
         with self._as_then():
@@ -166,12 +168,12 @@ class Recipe(LivePart):
     def compile_other(
         self, request: CompileRequest, progress: ProgressCallback | None = None
     ) -> CompiledBase:
-        """Compile another call under the torch modes of this one; raises the same errors."""
+        """Compile another call under the torch modes of this one, with the same errors."""
         with self._as_then():
             return self._compile(request, progress)
 
     def compile_in_background(self, target: str) -> Any:
-        """Compile for a target in its own process; returns the job."""
+        """Compile for a target in a separate process and return the job."""
         request = self._request(self.options(target))
         with self._as_then():
             return self._compile_in_background(request)
@@ -192,21 +194,21 @@ class Recipe(LivePart):
 
 @dataclass(frozen=True)
 class LateReport:
-    """Read a report on first access; only its name is known before."""
+    """Read a report on first access, with only its name known until then."""
 
     name: str
     read: Callable[[], Report]
 
 
 class CompiledBase(CompiledCode, ReportHolder):
-    """Base class of compilations; `recipe` is None for a compilation from a file."""
+    """Base class for compilations, whose `recipe` is None if loaded from a file."""
 
     _report: Report | LateReport
     recipe: Recipe | None
 
     @property
     def report(self) -> Report:
-        """The report of the compilation; a file's report is read on first access."""
+        """The report of the compilation, read on first access if it is from a file."""
         if isinstance(self._report, LateReport):
             self._report = self._report.read()
         return self._report

@@ -35,11 +35,10 @@ RESULT = "result.aot"
 def compile_in_background(
     request: CompileRequest, call: BoundCall, recipe: Recipe
 ) -> Job[Compiled]:
-    """Start a worker that compiles for this machine, and return at once.
+    """Start a worker that compiles for this machine, and return immediately.
 
-    The result runs on the live module; its weights are copied only for the worker. Raises
-    `UsageError` for an invalid request. If an object cannot be sent to another process, the error
-    names it.
+    The result runs on the live module. Weights are copied only for the worker. Raises `UsageError`
+    if the request is invalid. If an object cannot be sent to another process, the error names it.
     """
     callee, example = call.callee, Example(call.bound, call.receiver)
     parcel = {**vars(request), "state": TorchState.current()}
@@ -101,7 +100,7 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
 
 
 def start_cross_compile(request: CompileRequest, gpu: Gpu, recipe: Recipe) -> Job[CrossCompiled]:
-    """Start a worker, which ends with the job, and return at once."""
+    """Start a worker that ends with the job, and return immediately."""
     sent = pack_job(request, gpu)  # as it is now, whatever changes later
     worker = CrossCompiler()
     worker.begin()

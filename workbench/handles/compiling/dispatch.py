@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def compile_for_target(
     request: CompileRequest, progress: ProgressCallback | None = None
 ) -> Compiled | CrossCompiled:
-    """Compile for the request's target; raises `UsageError` and `CaptureError`."""
+    """Compile for the request's target, or raise `UsageError` or `CaptureError`."""
     request = _with_original(request)
     if progress is not None and not callable(progress):
         raise UsageError(
@@ -85,13 +85,13 @@ class ModuleHooks(Protocol):
 
     @property
     def request(self) -> CompileRequest:
-        """The request that is compiled in place of the module's."""
+        """The request to compile instead of the module's own."""
 
     def choose_repeated(self, request: CompileRequest) -> CompileRequest:
         """Return the request to use for another target: this one or the given one."""
 
     def add_rows(self, report: Report, gpu: Gpu | None) -> Report:
-        """Return the report with the communication of the hooks."""
+        """Return the report with the hooks' communication added."""
 
 
 def _find_hooks(request: CompileRequest) -> ModuleHooks | None:
@@ -125,10 +125,10 @@ def _refusals_tried(request: CompileRequest) -> Iterator[None]:
 
 
 def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:
-    """Start the compilation in its own process and return at once.
+    """Start the compilation in a separate process and return immediately.
 
-    Raises `UsageError` for an invalid request. If an object cannot be sent to another process, the
-    error names it.
+    Raises `UsageError` if the request is invalid. If an object cannot be sent to another process,
+    the error names it.
     """
     from workbench.handles.compiling import background
 
@@ -154,7 +154,7 @@ def _require_traceable(request: CompileRequest) -> BoundCall:
 
 
 def build_recipe(request: CompileRequest) -> Recipe:
-    """The call, which can be compiled for another target."""
+    """Return a recipe to compile the same call for other targets."""
     return Recipe(request, compile_for_target, compile_in_background)
 
 
@@ -164,11 +164,11 @@ def _is_on_gpu(request: CompileRequest) -> bool:
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
-    """Recompile the source of a file with this torch; nothing from the file is executed.
+    """Recompile the source of a file with this torch, without executing anything from the file.
 
-    A compilation for a virtual GPU is repeated for that GPU. Raises `ArtifactError` when the
-    original has no importable name and no module is given. Raises `UsageError` for a package, with
-    the call that creates it again, and for a fusion choice made with another torch release.
+    A compilation for a virtual GPU is repeated for that GPU. Raises `ArtifactError` if the original
+    has no importable name and no module is given. Raises `UsageError` for a package, with the call
+    that recreates it, and for a fusion choice made with another torch release.
     """
     if module is not None and not callable(module):
         raise UsageError(
@@ -226,7 +226,7 @@ def matrix(
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Matrix:
-    """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
+    """Compile every Triton kernel of `x` for several GPUs (see `workbench.matrix`)."""
     from workbench.handles.kernels.compare_targets import compare, find_target_gpus
 
     report, is_ours = _recorded(x, args, find_target_gpus(targets)[0].name, progress)

@@ -44,7 +44,7 @@ _SCALAR = 16  # bytes of a number of the largest type
 
 @dataclass(frozen=True)
 class FitRequest:
-    """Hold the arguments of `fits`."""
+    """Arguments of `fits`."""
 
     model: torch.nn.Module | Callable[[int], torch.nn.Module]
     args: tuple[Any, ...] | Callable[[int], tuple[Any, ...]]
@@ -222,10 +222,10 @@ def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[
 
 
 def layer_list(model: torch.nn.Module) -> str | None:
-    """Return the name of the longest list of identical layers; None if no list has two.
+    """Return the name of the longest list of identical layers, or None if no list has two.
 
-    Layers are identical if their classes and their tensors by name match. A list inside another
-    list, such as the experts of a layer, belongs to the outer list's layers.
+    Layers are identical if their classes and named tensors match. A list inside another list, such
+    as the experts of a layer, belongs to the outer list's layers.
     """
     lengths: dict[str, int] = {}
     for name, part in model.named_modules():
@@ -253,7 +253,7 @@ def cut_layers(
 ) -> Iterator[tuple[int, int]]:
     """Temporarily reduce a model's list of identical layers to `layers`.
 
-    Yields the reduced and the full count.
+    Yields the reduced and the full number of layers.
     """
     if layers is None:
         yield 1, 1
@@ -277,7 +277,7 @@ def cut_layers(
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
     """Copy a module to the meta device, which keeps sizes but allocates no memory.
 
-    Raises `UsageError` for FSDP modules, which torch does not copy.
+    Raises `UsageError` for FSDP modules, which torch cannot copy.
     """
     refuse_shards(type(model).__name__, model)
     memo: dict[int, Any] = {}
@@ -292,7 +292,7 @@ def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
-    """Copy a module without weights, with only the first layers of the list `name`."""
+    """Copy a module without weights, keeping only the first layers of the list `name`."""
     cut = copy_without_weights(model)
     module_list: Any = cut.get_submodule(name)
     del module_list[count:]
@@ -300,7 +300,7 @@ def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.
 
 
 def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
-    """Copy inputs to the meta device; doubles dimension `axis` if its size is that of `shape`."""
+    """Copy inputs to the meta device, doubling dimension `axis` if its size matches `shape`."""
 
     def changed(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
@@ -315,7 +315,7 @@ def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> A
 
 
 def call_shape(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape of the first tensor of a call; raises `UsageError` if there is none."""
+    """Return the shape of the first tensor in a call, or raise `UsageError` if there is none."""
     for _, leaf in leaves((args, dict(kwargs)), Path("call")):
         if isinstance(leaf, torch.Tensor) and leaf.ndim:
             return tuple(leaf.shape)

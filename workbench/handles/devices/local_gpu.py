@@ -23,7 +23,7 @@ from workbench.tasks.progress_events import ProgressCallback
 def compile_on_gpu(
     request: CompileRequest, progress: ProgressCallback | None = None
 ) -> CompiledCode:
-    """Compile for the GPU of the inputs, and record its machine code."""
+    """Compile for the GPU of the inputs and record the machine code."""
     device, note = describe_local_gpu()
     with MachineCodeRecorder(device) as recorder:
         try:
@@ -37,7 +37,7 @@ def compile_on_gpu(
 
 
 def describe_local_gpu() -> tuple[Device, str | None]:
-    """Return the current GPU from the catalogue, or derived from its driver's data, with a note."""
+    """Return the current GPU from the catalogue, or one derived from driver data, with a note."""
     reported = _reported(read_properties())
     gpu, note = find_relative(list_known_gpus(), reported)
     return Device(gpu), note
@@ -78,7 +78,7 @@ def _reported(properties: Any) -> Reported:
 
 @dataclass(frozen=True)
 class Reported:
-    """Hold a driver's data on its device; None where it reports nothing. Sizes are bytes."""
+    """Device data from the driver, with None for unreported values. Sizes are bytes."""
 
     name: str
     major: int
@@ -95,10 +95,10 @@ class Reported:
 
 
 def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | None]:
-    """Return the GPU of that name, or one derived from its nearest relative with a note.
+    """Return the GPU with that name, or one derived from its nearest relative with a note.
 
-    Limits are those of the relative; rates are scaled by multiprocessors and clock. If the memory
-    clock (two transfers for each) and the bus are known, the bandwidth follows from them.
+    Limits are those of the relative. Rates are scaled by multiprocessors and clock. If the memory
+    clock (two transfers per cycle) and bus width are known, the bandwidth is computed from them.
     """
     known = list(gpus)
     for gpu in known:

@@ -30,7 +30,7 @@ _NOT_VIRTUAL = (
 
 
 def explain_no_check(compiled: Any) -> str | None:
-    """Return the reason why a view cannot check a program's kernels; None if it can."""
+    """Return the reason why a view cannot check a program's kernels, or None if it can."""
     if compiled.recipe is None:
         return _FROM_FILE
     if compiled.target in TARGETS:
@@ -41,13 +41,13 @@ def explain_no_check(compiled: Any) -> str | None:
 
 
 def describe_check(compiled: Any) -> str:
-    """Describe the cost of checking a program's kernels, in a sentence."""
+    """Describe the cost of checking a program's kernels in one sentence."""
     count = _count_kernels(compiled)
     return f"Runs every program instance of {plural(count, 'Triton kernel')} on the CPU."
 
 
 def start_check(compiled: Any) -> BackgroundTask[Any]:
-    """Check the kernels of a program on the inputs of its compilation, in the background.
+    """Check a program's kernels in the background, on the inputs of its compilation.
 
     Raises `UsageError` if the inputs no longer exist.
     """
@@ -70,7 +70,7 @@ def watch_kernels(
     time_limit: float = TIME_LIMIT,
     progress: ProgressCallback | None = None,
 ) -> KernelCheck:
-    """Run `CrossCompiled.check_kernels`, and report the number of kernels that have run."""
+    """Run `CrossCompiled.check_kernels` and report how many kernels have run."""
     callee = resolve(compiled.original)
     count = _count_kernels(compiled)
     found = check_program(compiled.program, callee, args, kwargs, time_limit, count, progress)
@@ -83,7 +83,7 @@ def _count_kernels(compiled: Any) -> int:
 
 
 def start_work(name: str, work: Callable[[Steps], Any]) -> BackgroundTask[Any]:
-    """Compile or interpret kernels in the background; cancelling ends the workers."""
+    """Compile or interpret kernels in the background, in workers that end when cancelled."""
 
     def stop(thread: threading.Thread) -> None:
         keep_warm_interpreter().kill_for(thread)

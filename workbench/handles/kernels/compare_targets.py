@@ -46,10 +46,10 @@ def compare(
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Matrix:
-    """Compile every Triton kernel of a report for several GPUs, and compare.
+    """Compile every Triton kernel of a report for several GPUs and compare the results.
 
-    `is_ours` means that the report's sources were generated or trusted in this process. Raises
-    `UsageError` for unknown targets and if there are no Triton kernels.
+    `is_ours` is True if the report's sources were generated or trusted in this process. Raises
+    `UsageError` if a target is unknown or there are no Triton kernels.
     """
     gpus = find_target_gpus(targets)
     kernels = chosen(report, list_triton_kernels(report), configs or {})
@@ -59,7 +59,7 @@ def compare(
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
-    """Return the GPUs with these names, without duplicates; raises `UsageError` for other names."""
+    """Return the GPUs with these names without duplicates, or raise `UsageError` for others."""
     if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
@@ -101,7 +101,7 @@ def _built(
 def record_matrix(
     report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], by_id: Mapping[str, Built]
 ) -> Report:
-    """Return the report with the built kernels: the tables `matrix`, `assembly` and `roofline`."""
+    """Return the report with the built kernels in tables `matrix`, `assembly` and `roofline`."""
     texts = TextWriter()
     for text in report.texts.values():
         texts.add(text)

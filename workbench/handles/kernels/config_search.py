@@ -51,7 +51,7 @@ _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 def judge_built(
     candidate: Candidate, built: Built | None, gpu: Gpu, describe: Describe
 ) -> Candidate:
-    """Return the verdict on one configuration, and its modelled time if it can be launched."""
+    """Return the verdict on a configuration, and its modelled time if it can be launched."""
     if built is None:
         return replace(candidate, reason="the budget was used up")
     if built.is_late:
@@ -92,9 +92,9 @@ def _time(candidate: Candidate, described: Described, gpu: Gpu) -> Candidate:
 
 
 def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) -> list[Candidate]:
-    """Order configurations by modelled time and earlier best configs; discarded ones come last.
+    """Order configurations by modelled time and earlier best configs, with discarded ones last.
 
-    If all configurations spill, none is discarded because of it.
+    If all configurations spill, none is discarded for spilling.
     """
     if not any(candidate.verdict == RANKED for candidate in judged):
         judged = [
@@ -117,7 +117,7 @@ def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) 
 def describe_loop(
     gpu: Gpu, source: TritonSource, recorded: RecordedWork, made: Candidate, taken: Resources
 ) -> Described:
-    """Describe an Inductor-generated loop or reduction, in one configuration."""
+    """Describe an Inductor-generated loop or reduction in one configuration."""
     division, work = find_division(source, made.config), recorded.work
     if division is None or work is None:
         return NO_MODEL
@@ -141,6 +141,6 @@ def describe_template(source: TritonSource, recorded: RecordedWork, made: Candid
 
 
 def count_bytes(kind: str) -> int:
-    """Return the bytes of a value of a Triton type: "bf16", "fp8e4nv", "i1"."""
+    """Return the size in bytes of a Triton type, such as "bf16", "fp8e4nv" or "i1"."""
     digits = kind.lstrip("abcdefghijklmnopqrstuvwxyz")
     return next((size for bits, size in _WIDTHS.items() if digits.startswith(bits)), 4)

@@ -85,9 +85,9 @@ def rank_configs(
 ) -> RankedConfigs:
     """Compile the configurations of a kernel for a GPU and rank them.
 
-    The report must be from a compilation in this process: its source is run through Triton. `sizes`
-    and `prior` are for user-written matmuls: see `user_product.SIZES` and `read_prior` there.
-    Raises `UsageError` for unknown names.
+    The report must be from a compilation in this process, because its source is run through Triton.
+    `sizes` and `prior` are for user-written matmuls (see `user_product.SIZES` and
+    `user_product.read_prior`). Raises `UsageError` if a name is unknown.
     """
     sweep = _sweep(report, gpu, kernel, blocks or ())
     if not sweep.source.is_user_product and (sizes or prior is not None):
@@ -109,7 +109,7 @@ def rank_changed(
 ) -> RankedConfigs:
     """Compile the kernel's own configurations with some values changed, and rank them.
 
-    `changes` are block sizes by parameter, `num_warps` and `num_stages`.
+    `changes` contains block sizes by parameter name, `num_warps` and `num_stages`.
     """
     sweep = _sweep(report, gpu, kernel)
     configs = dict.fromkeys(changed(config, changes) for config in sweep.own)
@@ -153,7 +153,7 @@ def _ranked(
 def keep_ranked(
     report: Report, kernel: str, target: str, rows: Sequence[RankedConfig]
 ) -> RankedConfigs:
-    """Return the report with these rows of a kernel on a GPU in its table `ranked_configs`."""
+    """Return the report with a kernel's rows for a GPU in its `ranked_configs` table."""
     others = [row for row in report.ranked_configs if (row.kernel, row.target) != (kernel, target)]
     table = Table.of(RankedConfig, [*others, *rows])
     record = replace(report, tables={**report.tables, "ranked_configs": table})
@@ -161,7 +161,7 @@ def keep_ranked(
 
 
 def get_gpu(report: Report) -> Gpu:
-    """Return the GPU of this machine that a compilation was made for.
+    """Return the GPU in this machine that the code was compiled for.
 
     Raises
     ------

@@ -45,7 +45,7 @@ Refusal = Callable[[str], Exception]
 
 
 def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
-    """Record a function with its breaks; raises the same errors as `workbench.variants`."""
+    """Record a function and its graph breaks, with the same errors as `workbench.variants`."""
     _check_calls(calls)
     records = find_program_records()
     if records is None or records.is_recording():
@@ -87,7 +87,7 @@ def _check_calls(calls: Sequence[Call]) -> None:
 
 
 class Variants(LiveOnly):
-    """The result of `wb.variants`: a function split at its breaks, with variants of each part."""
+    """Result of `wb.variants`: a function split at its graph breaks, with variants of each part."""
 
     def __init__(
         self, fn: Callable[..., Any], recorded: Recorded, session: ProgramRecord | None
@@ -108,7 +108,7 @@ class Variants(LiveOnly):
         """Return a table as a pandas.DataFrame.
 
         "variants" has a row for each part of the function. "guards" has a row for each guard that
-        no file can hold: a loaded variant does not check it and uses the value in `frozen`.
+        cannot be serialized. Loaded variants do not check it and use the value in `frozen`.
         "breaks" and the other tables of a session describe the compilation.
         """
         import pandas as pd
@@ -125,9 +125,9 @@ class Variants(LiveOnly):
 
     @checked
     def save(self, path: str | PathLike[str]) -> str:
-        """Write an `.aotv` file atomically and return its digest; weights stay with the module.
+        """Write an `.aotv` file atomically and return its digest.
 
-        The session is included, for `wb.show` and `wb.inspect`.
+        The file includes the session, for `wb.show` and `wb.inspect`, but not the module's weights.
 
         Examples
         --------
@@ -145,9 +145,9 @@ class Variants(LiveOnly):
 class LoadedVariants(CompiledCode):
     """Call a function through compiled variants from a file.
 
-    With `on_miss="compile"`, `misses` counts graphs that were compiled because no variant matched;
-    with `"error"`, it counts refused calls. With `"eager"`, it is None, because torch does not
-    report them.
+    With `on_miss="compile"`, `misses` counts graphs that were compiled because no variant matched.
+    With `"error"`, `misses` counts refused calls. With `"eager"`, it is None, because torch does
+    not report misses.
     """
 
     instead = "Load the file in the process that needs the function."
@@ -169,7 +169,7 @@ class LoadedVariants(CompiledCode):
 
     @property
     def digest(self) -> str:
-        """The digest of the content, for `trust=`."""
+        """The digest of the content, to pass as `trust=`."""
         return self._installed.digest
 
     @property
@@ -179,14 +179,14 @@ class LoadedVariants(CompiledCode):
 
     @property
     def misses(self) -> int | None:
-        """The number of calls or graphs without a matching variant; None if it is not counted."""
+        """The number of calls or graphs without a matching variant, or None if not counted."""
         return None if self._on_miss == "eager" else self._missed.count
 
     @property
     def session(self) -> ProgramRecord:
-        """The session of its compilation, read from the file.
+        """The compilation session, read from the file.
 
-        Raises `ArtifactError` if the file has no session, or has changed since it was loaded.
+        Raises `ArtifactError` if the file has no session or has changed since it was loaded.
         """
         path = self.path
         with open_any(path) as opened:
@@ -233,7 +233,7 @@ class _Missed:
         self.count = 0
 
     def compile(self, graph: Any, inputs: Any) -> Any:
-        """Compile a graph with Inductor, as a backend."""
+        """Compile a graph with Inductor, for use as a backend."""
         self._add()
         return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
 
@@ -268,7 +268,7 @@ def load_variants(
     on_miss: str = "compile",
     opened: OpenedFile | None = None,
 ) -> LoadedVariants:
-    """Open a file as a callable with the function's signature; see `workbench.load`."""
+    """Open a file as a callable with the function's signature (see `workbench.load`)."""
     if module is None:
         raise UsageError(
             f"{path} has the code of a function with breaks. Pass that function or module: "
@@ -283,7 +283,7 @@ def load_variants(
 
 
 def called(fn: Function, on_miss: str, backend: Backend, refusal: Refusal) -> Function:
-    """Return the function with its compiled code, valid only for the thread of a call.
+    """Return the function with its compiled code, valid only in the thread of a call.
 
     If no variant matches, `backend` compiles the call ("compile"), the call runs in eager
     ("eager"), or the call raises the error that `refusal` creates from the failed guards ("error").

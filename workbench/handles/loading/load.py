@@ -33,9 +33,9 @@ def load_compiled(
     check: bool = True,
     opened: OpenedFile | None = None,
 ) -> Compiled:
-    """Open a file as a callable with the compiled function's signature; see `workbench.load`.
+    """Open a file as a callable with the compiled function's signature (see `workbench.load`).
 
-    `opened` is the file, if the caller has already opened it to find its kind.
+    `opened` is the file, if the caller has already opened it to detect its kind.
     """
     loaded = load_artifact(
         path,

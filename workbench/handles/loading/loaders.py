@@ -9,7 +9,7 @@ from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, VARIANTS, 
 
 
 def find_loader(kind: LoadableKind) -> Callable[..., Any]:
-    """Find a file's loader; it takes the path, `module`, `trust`, `check`, `opened` and options."""
+    """Find a file's loader, called with path, `module`, `trust`, `check`, `opened` and options."""
     return _FINDERS[kind]()
 
 

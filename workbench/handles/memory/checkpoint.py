@@ -66,14 +66,13 @@ Estimator = Literal["flops", "roofline"]
 class Checkpoint:
     """Compare the activation memory budgets of a training step.
 
-    The savings and recomputation of each budget are counted from the step's joint graph, for which
-    the step is compiled once more. The peak is known only for compiled budgets (`at`). A lower
-    budget may have a higher peak, because recomputed values are live too. A budget whose backward
-    pass would redraw random numbers is refused. A compiled budget is offered only if its gradients
-    are right.
+    The step is compiled once more, to count each budget's savings and recomputation in its joint
+    graph. The peak is known only for compiled budgets (`at`). A lower budget may have a higher
+    peak, because recomputed values are also live. A budget whose backward pass would redraw random
+    numbers is refused. A compiled budget is offered only if its gradients are correct.
 
-    `compiled` has the compiled programs by budget. The report of the step, and the views that show
-    it, have all known figures.
+    `compiled` maps budgets to compiled programs. The report of the step and the views that show it
+    have all known figures.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Checkpoint:
 
     @property
     def budgets(self) -> Budgets:
-        """All figures known so far, as data."""
+        """The figures of all budgets known so far."""
         reports = (self.report, *self._more.values())
         points = (
             point for r in reports for point in list_points(r, self._gpu, self._peaks, self._checks)
@@ -129,10 +128,10 @@ class Checkpoint:
 
     @checked
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
-        """Compile with a budget, compare its gradients with eager's, and read its peak.
+        """Compile with a budget, check the gradients against eager, and read the peak memory.
 
-        Raises `UsageError` if the budget is not a number from 0 to 1 or its gradients are wrong.
-        Errors of the compilation are passed on.
+        Raises `UsageError` if the budget is not a number from 0 to 1 or the gradients are wrong.
+        Compilation errors propagate.
         """
         is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
         if not is_number or not 0 <= budget <= 1:
@@ -165,7 +164,7 @@ class Checkpoint:
         raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
-        """Run `at` in a thread."""
+        """Run `at` in a background thread."""
 
         def work(steps: Steps) -> BudgetPoint:
             return self.at(budget, steps)
@@ -174,12 +173,12 @@ class Checkpoint:
 
     @checked
     def code(self, budget: float) -> str:
-        """Return the code that sets this budget, for torch.compile and for `aot_compile`."""
+        """Return code that sets this budget in torch.compile and in `aot_compile`."""
         return write_step_code(budget, self._by)
 
     @checked
     def snippets(self, budget: float) -> tuple[Snippet, ...]:
-        """Return code to paste: for the step, for a region, and for layers if the model has them.
+        """Return code snippets for the step, a region and, if the model has any, its layers.
 
         Raises `UsageError` for a budget that was not analysed.
         """
@@ -187,20 +186,20 @@ class Checkpoint:
 
     @property
     def sentence(self) -> str:
-        """The lowest known peak and its cost, compared with the peak of the step's own budget."""
+        """The lowest known peak and its cost, relative to the step's current budget."""
         return self.budgets.sentence
 
     def best(self) -> BudgetPoint:
-        """Return the lowest peak of the compiled budgets; for equal peaks the largest budget."""
+        """Return the compiled budget with the lowest peak; a tie goes to the largest budget."""
         return self.budgets.best
 
     @checked
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
-        """Return `"budgets"`, or `"recomputed"`: a row for each operator and budget."""
+        """Return the table `"budgets"`, or `"recomputed"` with a row per operator and budget."""
         return self.budgets.frame(name)
 
     def plot(self) -> Figure:
-        """Plot known peaks and saved bytes over the budgets."""
+        """Plot the known peaks and the saved bytes against the budget."""
         return self.budgets.plot()
 
     def __repr__(self) -> str:
@@ -232,7 +231,7 @@ class Checkpoint:
         self._checks = {**self._checks, budget: check}
 
     def keep(self) -> None:
-        """Write all known figures into the report of the step."""
+        """Write all known figures to the step's report."""
         points = {point.budget: point for point in self.budgets.points}
         reports = (self.report, *self._more.values())
         rows = [
@@ -284,7 +283,7 @@ def _estimator(name: Any) -> Estimator:
 
 
 def explain_no_budgets(compiled: CompiledBase) -> str | None:
-    """Return the reason why no budget can be tried, in a sentence; None if one can."""
+    """Return the reason why no budget can be tried, as a sentence, or None if one can."""
     if compiled.recipe is None:
         return _GONE
     if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
@@ -297,7 +296,7 @@ def explain_no_budgets(compiled: CompiledBase) -> str | None:
 def in_background(
     compiled: CompiledBase, name: str, work: Callable[[Steps], BudgetPoint]
 ) -> BackgroundTask[BudgetPoint]:
-    """Compile in a thread; cancelling ends it at the compiler's next progress report."""
+    """Compile in a background thread; a cancelled job stops at the next progress report."""
 
     def stop(thread: threading.Thread) -> None:
         if compiled.report.request.target not in TARGETS:
@@ -317,9 +316,9 @@ def _check_previews(report: Report) -> None:
 
 
 class LiveBudgets(LivePart):
-    """Compute the budgets of one step on first request.
+    """Compute the memory budgets of a training step on first use.
 
-    `why_not` has the reason why none can be tried from here, or is None.
+    `why_not` is the reason why no budget can be tried here, or None.
     """
 
     def __init__(self, compiled: CompiledBase):
@@ -332,7 +331,7 @@ class LiveBudgets(LivePart):
     def checkpoint(
         self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
     ) -> Checkpoint:
-        """Return the one shared checkpoint; raises `UsageError` if there is none."""
+        """Return the shared `Checkpoint`, or raise `UsageError` if there is none."""
         require_one_of("estimator", estimator, ESTIMATORS)
         with self._lock:
             if estimator not in self._found:
@@ -343,7 +342,7 @@ class LiveBudgets(LivePart):
             return self._found[estimator]
 
     def start(self, budget: float | None) -> BackgroundTask[BudgetPoint]:
-        """Analyse all budgets in a thread, or compile one of them."""
+        """Analyse all budgets, or compile one of them, in a background thread."""
         if self.why_not is not None:
             raise UsageError(self.why_not)
         name = self._compiled.report.request.name
@@ -369,7 +368,7 @@ _BY_CHANCE = "eager draws different random numbers"
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """Hold the result of comparing gradients; `ok` is None if nothing was compared."""
+    """The result of a gradient check. `ok` is None if nothing was compared."""
 
     ok: bool | None
     text: str
@@ -385,8 +384,8 @@ def check_gradients(
 ) -> GradientCheck:
     """Compare every effect of `made` with the eager function of `own`, as `verify` does.
 
-    If the result is random and eager draws different numbers, gradients are compared with those of
-    `own`. This requires that `own` `is_sound`: its backward pass does not redraw random numbers.
+    If the outputs are random and eager draws different numbers, compare the gradients with those of
+    `own`. This requires `is_sound`: the backward pass of `own` must not redraw random numbers.
     """
     if own.target not in TARGETS:
         return GradientCheck(None, _NOT_HERE)

@@ -34,11 +34,11 @@ WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN
 
 @dataclass(frozen=True)
 class MeasuredMemory:
-    """Hold the peak memory of one call, in bytes above its weights and inputs.
+    """The peak memory of one call, in bytes on top of its weights and inputs.
 
-    `measured` is from torch's profiler, `counted` from the program's text. `eager` is measured in
-    the same way in eager; None if the eager function is not available. With gradients, a call has a
-    forward and a backward pass.
+    `measured` comes from torch's profiler, `counted` from the program's source. `eager` is the
+    measured peak of the eager function, or None if that function is not available. With gradients,
+    a call includes the backward pass.
     """
 
     counted: int
@@ -47,7 +47,7 @@ class MeasuredMemory:
 
     @property
     def error(self) -> float:
-        """The relative error of the count: −0.05 is 5 % too low."""
+        """The relative error of the count: −0.05 means 5 % too low."""
         return self.counted / self.measured - 1 if self.measured else 0.0
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class MeasuredMemory:
 
 
 def make_measurable(compiled: CheckedCall, usage: Memory) -> Memory:
-    """Return the memory of a compilation, which can be measured if it is entirely on the CPU."""
+    """Return the memory of a compilation, measurable if the code runs entirely on the CPU."""
     if not is_on_cpu(usage.report):
         return usage
     return replace(usage, measurer=partial(_measure, compiled, usage))
@@ -86,7 +86,7 @@ def _measure(compiled: CheckedCall, usage: Memory, /, *args: Any, **kwargs: Any)
 
 
 def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:
-    """Count eager's memory once, unless the report has it, or the reason why it is missing."""
+    """Count eager's memory, unless the report already has it or says why it is missing."""
     report, recipe = compiled.report, compiled.recipe
     is_known = len(report.eager_memory) or report.why_missing(PANE)
     if recipe is None or is_known or SHARDS in report.extra:
@@ -106,13 +106,13 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
 
 
 def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
-    """Store eager's measured memory in the report, in place of a count."""
+    """Replace the counted eager memory in the report with the measured one."""
     row = EagerMemory(bytes_, "", False, 0, MEASURED, "", None)
     compiled.update(add_eager_memory(compiled.report, (row,), None))
 
 
 def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raise `UsageError` if the inputs do not have the sizes that were counted."""
+    """Raise `UsageError` if the input sizes differ from those used for the count."""
     sizes = Counter(
         tensor.untyped_storage().nbytes() for tensor in list_tensors(args, dict(kwargs))
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Suggestion:
-    """One opportunity of a compilation: its fields, and `try_`."""
+    """An optimization opportunity of a compilation, with `try_` to test it."""
 
     def __init__(self, opportunity: Opportunity, subject: Any):
         self.opportunity = opportunity
@@ -37,19 +37,19 @@ class Suggestion:
 
     @property
     def why_not(self) -> str | None:
-        """The reason why it cannot be tried, in a sentence; None if it can."""
+        """A sentence that says why the change cannot be tried, or None if it can."""
         from workbench.handles.opportunities.opportunity_trial import why_not
 
         return why_not(self.opportunity, self._subject)
 
     @checked
     def try_(self, *, interpret: bool = False) -> Tried:
-        """Compile a copy with the change, compare its outputs and measure both.
+        """Compile a copy with the change, compare the outputs and measure both versions.
 
-        For a virtual GPU, kernels, bytes and bounds are compared. `interpret` also runs the changed
-        program on the CPU and compares its outputs, which takes tens of seconds. For the rewrite of
-        a graph break, the changed function is explained again, which runs it. Raises `UsageError`
-        if it cannot be tried; `why_not` has the reason beforehand.
+        For a virtual GPU, the kernels, bytes and bounds are compared. With `interpret=True`, the
+        changed program also runs on the CPU and its outputs are compared, which takes tens of
+        seconds. To test the rewrite of a graph break, `explain` runs on the changed function, which
+        executes it. Raises `UsageError` if the change cannot be tried; check `why_not` first.
         """
         from workbench.handles.opportunities.opportunity_trial import try_opportunity
 
@@ -57,7 +57,7 @@ class Suggestion:
 
 
 class Opportunities(Sequence[Suggestion]):
-    """List possible changes to one compilation, biggest saving first."""
+    """The possible changes to a compilation, largest saving first."""
 
     def __init__(self, report: Report, subject: Any):
         self.report = report
@@ -93,7 +93,7 @@ class Opportunities(Sequence[Suggestion]):
         raise UsageError(f"{key!r} is not an opportunity here: expected one of {rules}.")
 
     def frame(self) -> pandas.DataFrame:
-        """Return a row for each opportunity: the table `report.frame("opportunities")`."""
+        """Return a row per opportunity, as in `report.frame("opportunities")`."""
         return self.report.frame("opportunities")
 
     def __repr__(self) -> str:

@@ -70,7 +70,7 @@ _NOT_HERE = (
 
 
 def why_not(change: Opportunity, compiled: Any) -> str | None:
-    """Return the reason why an opportunity cannot be tried, in a sentence; None if it can."""
+    """Return a sentence that says why an opportunity cannot be tried, or None if it can."""
     if change.why_not is not None:
         return change.why_not
     if getattr(compiled, "recipe", None) is None:
@@ -106,11 +106,11 @@ def try_opportunity(
     *,
     interpret: bool = False,
 ) -> Tried:
-    """Compile, or explain, a copy with the change and compare it with the unchanged call.
+    """Compile or explain a copy with the change, and compare it with the unchanged call.
 
-    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds. For an
-    explanation, both versions run in eager. Raises `UsageError` if the change cannot be made in a
-    copy; errors raised by the compilation or by the explained function are passed on.
+    With `interpret=True`, a program for a virtual GPU runs on the CPU, which takes tens of seconds.
+    For an explanation, both versions run in eager. Raises `UsageError` if the change cannot be made
+    in a copy. Errors from the compilation or from the explained function propagate.
     """
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)
@@ -150,7 +150,7 @@ def try_opportunity(
 
 
 def try_in_background(compiled: CompiledBase, change: Opportunity) -> BackgroundTask[Tried]:
-    """Start the trial in a thread; raises `UsageError` if it cannot be tried."""
+    """Start a trial in a background thread, or raise `UsageError` if it cannot run."""
     if (why := why_not(change, compiled)) is not None:
         raise UsageError(why)
 

@@ -31,7 +31,7 @@ def load_package(
 ) -> Package:
     """Open a `.pt2` file as a callable; see `workbench.load`.
 
-    `opened` is the file, if the caller has already opened it to find its kind.
+    `opened` is the open file, if the caller has already opened it to detect its type.
     """
     from workbench.handles.packages.package_parts import open_package_parts
 

@@ -32,12 +32,12 @@ def verify_package(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Run eager and the package on copies of the inputs, without grad, and compare.
+    """Run the eager model and the package on copies of the inputs without grad, and compare.
 
-    The reference is the first available of `reference=`, the model that the package was created
-    from in this process, and the importable model that the file names. Raises `UsageError` if there
-    is no reference, if the package holds several models, or if it writes to its own buffers, which
-    cannot be restored.
+    The reference is `reference=` if given, otherwise the model that the package was created from in
+    this process, otherwise the importable model named in the file. Raises `UsageError` if there is
+    no reference or the package holds several models. Also raised if the package writes to its own
+    buffers, because these cannot be restored.
     """
     original, name = find_packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
@@ -77,7 +77,7 @@ def find_packaged_reference(
     reference: Callable[..., Any] | None,
     call: tuple[tuple[Any, ...], Mapping[str, Any]],
 ) -> tuple[Callable[..., Any], str]:
-    """Return a package's reference and its name; raises `UsageError` if there is none."""
+    """Return a package's reference model and its name, or raise `UsageError` if there is none."""
     models = package.manifest.models
     if package.manifest.are_variants:
         models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
@@ -94,7 +94,7 @@ def find_packaged_reference(
 
 
 def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
-    """Return the memory of one model, which can be measured if it is entirely on the CPU."""
+    """Return the memory of one model, measurable if the model runs entirely on the CPU."""
     usage = memory(package.report if model is None else package.report_of(model))
     if not is_on_cpu(usage.report):
         return usage

@@ -137,15 +137,15 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the models."""
+        """The model names."""
         return tuple(model.name for model in self.manifest.models)
 
     @checked
     def variant_of(self, /, *args: Any, **kwargs: Any) -> VariantChoice:
-        """Return the variant that would run a call with these inputs, and why; nothing runs.
+        """Return the variant that a call with these inputs would use, and why, without running it.
 
-        Raises `UsageError` if the package holds no variants, `ContractError` if no variant accepts
-        the inputs.
+        Raises `UsageError` if the package has no variants, and `ContractError` if none accepts the
+        inputs.
         """
         if not self.manifest.are_variants:
             raise UsageError(f"{self.path} holds no variants: its only model runs every call.")
@@ -157,7 +157,7 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def digest(self) -> str:
-        """The digest for `trust=`; for a package written by torch, a hash of the known content."""
+        """The digest for `trust=`, or a hash of the known contents if torch wrote the package."""
         return self.manifest.digest
 
     @property
@@ -177,9 +177,9 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def report(self) -> Report:
-        """The report of the compilation; with several models, that of the first.
+        """The compilation report; if there are several models, the first model's.
 
-        For variants, it is the report of the first one that fits the machine.
+        If there are variants, it is the report of the first one that fits this machine.
         """
         from workbench.compiler.aot_files.file_tables import add_file_later
 
@@ -191,14 +191,14 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @checked
     def update(self, report: Report) -> None:
-        """Replace the report, for example with one that includes a round trip."""
+        """Replace the report, for example with one that includes round-trip results."""
         before, self._record = self._record, report
         if before is not None:
             self._notify(before, report)
 
     @checked
     def report_of(self, name: str) -> Report:
-        """Return the report of one model's compilation; raises `ArtifactError` if there is none."""
+        """Return the compilation report of one model, or raise `ArtifactError` if there is none."""
         member = self.manifest.model(name).report
         if member is None:
             raise ArtifactError(
@@ -216,27 +216,28 @@ class OpenPackage(CompiledCode, ReportHolder):
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None
     ) -> None:
-        """Replace the weights while the package is being called.
+        """Replace the weights, even while the package is being called.
 
-        The new weights are copied into a second set, and the sets are swapped between two calls. A
-        call therefore computes with the old or the new weights, never with a mixture.
+        The new weights are loaded into a second buffer, and the buffers are swapped between calls.
+        Every call therefore uses either the old or the new weights, never a mix.
 
         Parameters
         ----------
         weights
-            A state_dict, or a module with the same weights. The names of tied weights refer to one
+            A state_dict, or a module with the same weights. Names of tied weights refer to the same
             tensor.
         partial
-            Keep the old values of weights that are not given. Otherwise all weights are required,
-            and weights that the compiled code does not use are ignored.
+            Keep the current values of missing weights. If False, all weights are required, and
+            weights that the compiled code does not use are ignored.
         model
-            The name of the model, if the package holds several. For variants, all that fit the
-            machine receive the weights if no name is given.
+            The model name, if the package holds several. Without a name, all variants that fit this
+            machine are updated.
 
         Raises
         ------
         UsageError
-            A weight is missing, unknown, or has a different shape or dtype; the error names each.
+            A weight is missing or unknown, or its shape or dtype differs. The error lists all of
+            them.
         """
         if model is None and not isinstance(self._only, _Several):
             self._only.update_weights(weights, partial=partial)
@@ -244,13 +245,13 @@ class OpenPackage(CompiledCode, ReportHolder):
         self[self.manifest.model(model).name].update_weights(weights, partial=partial)
 
     def verified(self) -> Self:
-        """Wait until mapped weights are hashed; raises `ArtifactError` if the hash differs."""
+        """Wait until the mapped weights are hashed, and raise `ArtifactError` on a mismatch."""
         for model in self._loaded.values():
             model.verified()
         return self
 
     def close(self) -> None:
-        """Wait for running calls, then free everything; later calls raise `UsageError`."""
+        """Wait for running calls, then free all resources; later calls raise `UsageError`."""
         with self._lock:
             self._opened.file.close()
             loaded = list(self._loaded.values())

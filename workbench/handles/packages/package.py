@@ -25,13 +25,13 @@ NO_KERNEL_TIMES = (
 
 
 class Package(OpenPackage):
-    """Call the models of a `.pt2` file; `package` and `load` return this.
+    """A callable `.pt2` package, as returned by `package` and `load`.
 
-    A package with one model is called like that model; with several, call `package[name]`. If they
-    are variants of one model, the first in `variants` that accepts the inputs runs. Every call is
-    checked against the input contract, and its outputs do not require grad. As a context manager,
-    it closes the package at the end. `originals` has the models that it was created from in this
-    process, by name.
+    Call a package with one model like that model. If it has several models, call `package[name]`.
+    If these are variants of one model, the first in `variants` that accepts the inputs runs. Every
+    call is checked against the input contract, and outputs do not require grad. A `with` block
+    closes the package on exit. `originals` maps names to the models that the package was created
+    from in this process.
 
     Examples
     --------
@@ -43,17 +43,18 @@ class Package(OpenPackage):
 
     @checked
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Compare with eager on these inputs; shorthand for `workbench.verify`."""
+        """Compare the outputs with eager on these inputs; shorthand for `workbench.verify`."""
         from workbench.handles.packages.comparisons import verify_package
 
         return verify_package(self, args, kwargs)
 
     @checked
     def memory(self, model: str | None = None) -> Memory:
-        """Count the live memory of a call at each step, and break down its peak; nothing runs.
+        """Count the live memory at each step of a call, without running it, and analyse the peak.
 
-        `model` selects one of several models. `.measure(*args)` of the result compares with the
-        allocations of a call on the CPU. Raises `ArtifactError` if the file has no report.
+        `model` selects one of several models. On the result, `.measure(*args)` compares the count
+        with the actual allocations of a call on the CPU. Raises `ArtifactError` if the file has no
+        report.
         """
         from workbench.handles.packages.comparisons import read_package_memory
 
@@ -61,7 +62,7 @@ class Package(OpenPackage):
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise `UsageError`: kernels inside a library cannot be timed one by one."""
+        """Raise `UsageError`: the kernels in a compiled library cannot be timed separately."""
         raise UsageError(NO_KERNEL_TIMES)
 
     @classmethod
@@ -84,42 +85,41 @@ class Package(OpenPackage):
         capture: str = "full",
         progress: ProgressCallback | None = None,
     ) -> Package:
-        """Compile a model for several fixed sizes of a dimension into one file, as one callable.
+        """Compile a model for several fixed sizes of a dimension, into one file and one callable.
 
-        A request runs in the smallest compiled size that holds it. Its inputs are padded at the end
-        of each such dimension, and its outputs are cut to the request's own size. This requires
-        that padding does not change the remaining results. Before anything is compiled, this is
-        tested with the eager model, for the smallest request of each size. `load` returns the same
-        callable.
+        Each call runs at the smallest compiled size that fits. Inputs are padded at the end of each
+        bucketed dimension, and outputs are cut back to the original size. Padding must not change
+        the other results. This is tested in eager before compilation, with the smallest request for
+        each size. `load` returns the same callable.
 
         Parameters
         ----------
         model, args, kwargs, path
-            As in `package`.
+            See `package`.
         dynamic_shapes
-            As in `package`. Dims named in `sizes` are fixed to these sizes, others stay dynamic.
+            See `package`. The Dims named in `sizes` are fixed to these sizes; the others stay
+            dynamic.
         sizes
-            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}. For several
-            Dims, every combination is compiled.
+            A mapping from the name of a Dim to the sizes to compile, such as {"batch": [1, 4, 16]}.
+            For several Dims, every combination is compiled.
         pad
-            The padding value: a number, "repeat" for the last entry, or a mapping from an input,
-            such as "x" or "batch['ids']", to one of these.
+            The padding value: a number, "repeat" to repeat the last entry, or a mapping from
+            inputs, such as "x" or "batch['ids']", to one of these.
         split
-            The Dim along which a request beyond the largest size is split into several calls, whose
-            outputs are joined. Without it, such a request raises `ContractError`.
+            The Dim along which requests above the largest size are split into several calls. Their
+            outputs are concatenated. If None, such requests raise `ContractError`.
         harmless
-            Assume without a test that padding (and splitting) changes nothing.
+            Skip the test, and assume that padding and splitting do not change the results.
         options, mode, weights, capture, progress
-            As in `package`. With weights "inside" or "beside", the file holds one copy for each
-            size.
+            See `package`. With weights "inside" or "beside", the file holds a copy for each size.
 
         Raises
         ------
         UsageError
-            Padding changes the results, an output's size does not follow from the dimensions, or
-            the request is invalid.
+            Padding changes the results, an output size cannot be derived from the Dims, or an
+            argument is invalid.
         CaptureError, ArtifactError
-            As `package`.
+            See `package`.
         """
         from workbench.compiler.packaging.package_request import Buckets, ModelRequest
         from workbench.compiler.packaging.writing import write_bucketed
@@ -152,30 +152,30 @@ class Package(OpenPackage):
         libraries: Sequence[str | PathLike[str]] = (),
         overwrite: bool = False,
     ) -> Path:
-        """Write a small CMake project that runs one model of the package from C++, without Python.
+        """Write a small CMake project that runs one model of the package in C++ without Python.
 
-        The project contains a thread-safe client with the package's input check, an example, a
-        benchmark, a small HTTP service, and a README with build instructions.
+        The project contains a thread-safe client with the package's input checks, an example, a
+        benchmark, a small HTTP server, and a README with build instructions.
 
         Parameters
         ----------
         folder
-            A new or empty folder.
+            The output folder, which must be new or empty.
         args, kwargs
-            The inputs of the example, whose outputs are computed here. By default, tensors that fit
-            the contract: random values, and zeros for integers.
+            Inputs for the example. The expected outputs are computed in this process. Defaults to
+            tensors that fit the contract: random floating-point values, and zeros for integers.
         model
             The name of the model, if the package holds several.
         libraries
-            Shared libraries that register the custom operators of the model; they are linked.
+            Shared libraries to link, which register the model's custom operators.
         overwrite
-            Whether the files of an earlier project in the folder may be replaced.
+            Whether to replace the files of an existing project in the folder.
 
         Raises
         ------
         UsageError
-            The folder is not empty, the package has no contract (torch itself wrote it), or it
-            calls a custom operator and no library is given.
+            The folder is not empty, the package has no contract because torch wrote it, or it calls
+            a custom operator and `libraries` is empty.
         ContractError
             `args` do not fit the contract.
         """
@@ -203,25 +203,25 @@ class Package(OpenPackage):
         model: str | None = None,
         overwrite: bool = False,
     ) -> Path:
-        """Write a folder from which a model server serves one model in Python.
+        """Write a folder from which a model server can serve one model in Python.
 
-        It has a copy of the package, a configuration from its contract, and code that loads and
-        calls it. Comments in the code name the server's requirements. Inputs are checked; the
-        server returns a mismatch as an error with the workbench's message.
+        The folder contains a copy of the package, a configuration derived from its contract, and
+        code that loads and calls it. Comments in the code list the server's requirements. Inputs
+        are checked, and the server responds to a mismatch with the workbench's error message.
 
         Parameters
         ----------
         folder
-            The parent of the model's folder: for Triton the model repository.
+            The parent folder. For Triton, this is the model repository.
         server
-            "triton" (Triton Inference Server, Python backend) or "torchserve" (TorchServe; the
-            folder's README says how torch-model-archiver packs it).
+            "triton" for Triton Inference Server with its Python backend, or "torchserve" for
+            TorchServe. For TorchServe, the folder's README has the torch-model-archiver command.
         name
-            The name of the model in the server. Default: the file's name.
+            The model name on the server. Defaults to the file name.
         model
-            The name of the model in the package, if the package holds several.
+            The name of the model in the package, if it holds several.
         overwrite
-            Whether the files of an earlier folder of this name may be replaced.
+            Whether to replace the files of an existing folder with this name.
 
         Raises
         ------
@@ -245,7 +245,7 @@ def make_package(
     target: str,
     progress: ProgressCallback | None,
 ) -> Package:
-    """Write a package, or a variant into one, and open it; see `workbench.package`."""
+    """Write a package, or add a variant to one, and open it; see `workbench.package`."""
     from workbench.compiler.packaging.inductor_library import build
     from workbench.compiler.packaging.package_request import request_as_variant
     from workbench.compiler.packaging.writing import write_package, write_variant

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackageParts:
-    """Hold the parts of a `Package`; `refusal` is the reason why no model can be called."""
+    """The parts of a `Package`. `refusal` is the reason why no model can be called."""
 
     opened: OpenedPackage
     manifest: PackageManifest
@@ -48,11 +48,11 @@ def open_package_parts(
     is_elsewhere: bool = False,
     opened: OpenedFile | None = None,
 ) -> Iterator[PackageParts]:
-    """Open a `.pt2` file; nothing from it runs before it is trusted and its code verified.
+    """Open a `.pt2` file without running any of its code until it is trusted and verified.
 
     The file is closed if the `with` block that creates the package raises. While the library of a
-    trusted file is copied, the file is compared with the machine in parallel. With `is_elsewhere`,
-    a file that does not fit the machine is opened too, and its calls raise.
+    trusted file is copied, its requirements are compared with this machine in parallel. With
+    `is_elsewhere`, a file that does not fit this machine is opened too, but calls raise an error.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: expected at least 1.")

@@ -30,7 +30,7 @@ _KEPT_BYTES = 16 << 20
 
 
 class LiveCures:
-    """Try fixes for the breaks in a report of this call; small inputs are kept alive for that."""
+    """Try fixes for the graph breaks in a call's report, and keep small inputs alive for that."""
 
     def __init__(self, recipe: Recipe):
         self._recipe = recipe
@@ -41,16 +41,16 @@ class LiveCures:
         self._kept = tensors if size <= _KEPT_BYTES else []
 
     def actions(self, explanation: Explanation | None = None) -> tuple[LiveAction, ...]:
-        """List the actions for a view: a fix and, for an explanation, the rewrite of a break."""
+        """Return a view's actions: try a fix and, for an explanation, try a break's rewrite."""
         cure = LiveAction("cure", self.start)
         if explanation is None:
             return (cure,)
         return cure, LiveAction("try", partial(self.try_rewrite, explanation))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
-        """Start trying one fix of a break, by its index in the results of `find_cures`.
+        """Try one fix of a break in the background, by its index in the results of `find_cures`.
 
-        Raises `UsageError` for an unknown fix, and for inputs that no longer exist.
+        Raises `UsageError` if the fix is unknown or the inputs no longer exist.
         """
         item = next((row for row in report.breaks if row.id == break_id), None)
         cures = () if item is None else tuple(find_cures(report, item))
@@ -71,7 +71,7 @@ class LiveCures:
         return _task(f"a fix for line {item.line}", work)
 
     def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
-        """Start trying a break's rewrite in an explanation; raises the same errors as `start`."""
+        """Try the rewrite of a break in the background, with the same errors as `start`."""
         self._refuse_gone()
         name = f"{change.rule} in line {change.line}"
         return _task(name, lambda steps: try_opportunity(explanation, change, steps))
@@ -87,7 +87,7 @@ class LiveCures:
 
 
 def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
-    """The call of an explanation, which can be explained again with a change."""
+    """Return the call of an explanation as a recipe, to explain it again with a change."""
 
     def again(request: CompileRequest, _: Any) -> Any:
         return explain(request.target, request.args, request.kwargs)
@@ -100,7 +100,7 @@ def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
 
 @dataclass(frozen=True)
 class BrokenCompilation:
-    """The report of a compilation that failed at a graph break, with its call."""
+    """The report and live actions of a compilation that failed at a graph break."""
 
     report: Report
     live_actions: tuple[LiveAction, ...]

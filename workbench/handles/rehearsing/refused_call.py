@@ -15,9 +15,9 @@ from workbench.handles.repeating.outcomes import restore_unchanged
 
 
 def try_without_compiler(request: CompileRequest, refused: RefusedCall) -> RefusedCall:
-    """Return the error with the outcome of one eager run of the call, on copies.
+    """Run the call once in eager, on copies, and return the error with the outcome.
 
-    Nothing runs if an input or a weight has no values here, as on the meta device.
+    The call does not run if an input or weight has no data, as on the meta device.
     """
     name, reason, where, eager = refused.parts
     tried = RefusedCall(name, reason, where, eager or _run(request))

@@ -58,7 +58,7 @@ class _Copy:
 
 
 def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehearsal:
-    """Explain a call, then try each fix in a copy; exceptions of the function are passed on."""
+    """Explain a call, then try each fix in a copy; exceptions from the function propagate."""
     call = BrokenCall(fn, Inputs(args, kwargs))
     explanation = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
@@ -95,9 +95,9 @@ class BrokenCall:
 
     @cached_property
     def explained(self) -> Explanation:
-        """The breaks of the call, run silently on copies of the inputs.
+        """The graph breaks of the call, found by running it silently on copies of the inputs.
 
-        Exceptions of the function are passed on. Raises `UsageError` if only the captured function
+        Exceptions from the function propagate. Raises `UsageError` if only the captured function
         raises.
         """
         try:
@@ -111,7 +111,7 @@ class BrokenCall:
             raise UsageError(_CAUGHT.format(name, describe_in_one_line(error))) from error
 
     def describe_compiled(self) -> str:
-        """Describe how the call itself compiled and ran with Inductor, without a full stop."""
+        """Describe how Inductor compiled and ran the unchanged call, without a final period."""
         try:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
@@ -121,7 +121,7 @@ class BrokenCall:
         return f"{head}. {checked}".rstrip(".")
 
     def rehearsed(self, id: str, item: Break, cure: Cure) -> RehearsedCure:
-        """Try one fix of a break separately."""
+        """Try one fix of a graph break on its own."""
         result = self.tried((cure,))
         return RehearsedCure(
             id=id,
@@ -150,7 +150,7 @@ class BrokenCall:
         return outcome(self._target, self._inputs), outcome(self._target, self._inputs)
 
     def tried(self, cures: Sequence[Cure]) -> TriedChange:
-        """Apply fixes to a copy, capture, compile and run it, and compare with eager."""
+        """Apply fixes to a copy, capture, compile and run it, and compare it with eager."""
         key = tuple(replace(cure, text="") for cure in cures)  # two breaks of a line have the same
         if key not in self._results:
             self._results[key] = self._tried(cures)
@@ -158,7 +158,7 @@ class BrokenCall:
 
     @cached_property
     def counts(self) -> Counts:
-        """The numbers of graphs and breaks of the unchanged call."""
+        """The numbers of graphs and breaks in the unchanged call."""
         return Counts(self.explained.graph_count, len(self.explained.breaks))
 
     def _tried(self, cures: Sequence[Cure]) -> TriedChange:
@@ -232,7 +232,7 @@ class BrokenCall:
                     raise UsageError(f"{cure.outside} is a class; write a function that calls it.")
 
     def patch(self, cures: Sequence[Cure]) -> str:
-        """Return the lines that fixes change as a unified diff, file by file."""
+        """Return the changes made by fixes as a unified diff, file by file."""
 
         def find_path(edit: Edit) -> str | None:
             try:

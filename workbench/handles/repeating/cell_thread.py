@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 
 def run_after_cells(work: Callable[[], None]) -> None:
-    """Run in the thread of the notebook's cells once it is free; without a kernel, run at once.
+    """Run work in the notebook's cell thread once idle, or immediately without a kernel.
 
-    Kernels with subshells handle the messages of a view in another thread.
+    Kernels with subshells handle a view's messages in another thread.
     """
     shells = sys.modules.get("IPython.core.interactiveshell")
     shell = shells.InteractiveShell._instance if shells is not None else None

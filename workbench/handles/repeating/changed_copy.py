@@ -31,11 +31,11 @@ Way = tuple[types.FunctionType, ...]
 
 
 def rewrite_callable(target: Any, *changes: Change) -> Any:
-    """Return a copy of the callable with the lines of one or more changes in place.
+    """Return a copy of the callable with one or more changes applied to its source lines.
 
-    Code above the functions sees the same globals. Raises `UsageError` unless the lines belong to a
-    plain function or method that this callable starts with. They may also belong to a function of
-    the same package that this callable calls by name.
+    Code inserted above the functions sees the same globals. The lines must belong to a plain
+    function or method that the callable starts with, or to a function of the same package that it
+    calls by name. Otherwise, raises `UsageError`.
     """
     if isinstance(target, functools.partial):
         inner = rewrite_callable(target.func, *changes)
@@ -52,7 +52,7 @@ def rewrite_callable(target: Any, *changes: Change) -> Any:
 
 
 def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
-    """Return the Dynamo options that changes set, and their values; may raise import errors."""
+    """Return the Dynamo options set by changes, with their values; may raise import errors."""
     options: dict[str, Any] = {}
     config = tp.DYNAMO_CONFIG.get()
     own = (setting for change in changes for setting in change.settings)
@@ -68,7 +68,7 @@ def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
 
 
 def holder(target: Any, change: Edit) -> types.FunctionType:
-    """Return the function that holds the lines of an edit; raises `UsageError` if none does."""
+    """Return the function that contains an edit's lines, or raise `UsageError` if none does."""
     while isinstance(target, functools.partial):
         target = target.func
     return _found(uncompiled(target) or target, change)[-1]

@@ -50,14 +50,14 @@ Leaves = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The arguments of a call; every run gets copies of them."""
+    """The arguments of a call, copied for every run."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
 
 
 def private(target: Any) -> Any:
-    """Copy a module, to keep the effects of a call away from the user's module."""
+    """Copy a module, so that a call cannot change the user's module."""
     if isinstance(target, functools.partial):
         return functools.partial(private(target.func), *target.args, **target.keywords)
     if isinstance(target, types.MethodType) and isinstance(target.__self__, torch.nn.Module):
@@ -66,11 +66,11 @@ def private(target: Any) -> Any:
 
 
 def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None) -> Leaves:
-    """Run a call, and return its results by name: outputs, gradients, printed text and effects.
+    """Run a call and return its results by name: outputs, gradients, printed text and effects.
 
-    Effects are inputs and buffers after the call. It runs silently. Random state, buffers and other
-    values that the callable reads are restored. `call` runs in place of the target; its printed
-    text is then not recorded.
+    Effects are the inputs and buffers after the call. The call runs silently. Random state, buffers
+    and other values that the callable reads are restored. If `call` is given, it runs instead of
+    the target, and printed text is not captured.
     """
     args, kwargs = copy_all_inputs(inputs.args, inputs.kwargs)
     with restore_unchanged(target) as state:
@@ -109,7 +109,7 @@ def effects_of(
 ) -> Leaves:
     """Return a call's outputs and its effects on inputs, buffers, gradients and shared memory.
 
-    `objects` are other modules whose buffers belong to the callable.
+    `objects` are further modules whose buffers belong to the callable.
     """
     effects: Leaves = list(leaves_of(result))
     input_leaves = list(leaves_of(inputs))
@@ -127,10 +127,10 @@ def effects_of(
 
 
 def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
-    """Run a callable under torch.compile with Inductor, and return the results as `outcome` does.
+    """Run a callable under torch.compile with Inductor and return its results, as `outcome` does.
 
-    Random numbers are drawn as eager draws them. Code that Dynamo compiled earlier is kept.
-    Raises the errors of compiling or running it.
+    Random numbers match eager's. Dynamo's existing compiled code is kept. Errors from compiling or
+    running propagate.
     """
     options: dict[str, Any] = {"fallback_random": True}
     with preserved(), start_fast(), hold_torch_warnings(), warnings.catch_warnings():
@@ -140,7 +140,7 @@ def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Lea
 
 
 def judge_by_original(target: Any, inputs: Inputs) -> Judge:
-    """Return a judge that runs eager in double precision when `difference` first needs it."""
+    """Return a judge that runs eager in double precision once `difference` needs it."""
     return Judge(again=follow(lambda: dict(outcome(target, inputs))))
 
 
@@ -152,13 +152,13 @@ def difference(
     *,
     judge: Judge | None = None,
 ) -> tuple[bool | None, str]:
-    """Return whether results are as expected, and a sentence on the comparison.
+    """Return whether the results match the expected ones, and a sentence on the comparison.
 
-    A leaf that differs between two eager runs, `expected` and `again`, is not checked; numbers in
-    printed text are then ignored. `rounded` has the results of the compiled eager code. If those
-    differ from eager by as much, the difference is not attributed to the change. `judge` decides
-    which differences are due to rounding in eager; without it, only the tolerance of the dtype
-    counts.
+    A leaf that differs between two eager runs, `expected` and `again`, is not checked. If printed
+    text differs between them, its numbers are ignored. `rounded` holds the results of compiling the
+    unchanged code. If these differ from eager by as much, the difference is not attributed to the
+    change. `judge` decides which differences are due to rounding in eager. Without it, only the
+    dtype's tolerance applies.
     """
     rows = _complete([expected, again, actual], 2)
     notes = ""
@@ -220,9 +220,9 @@ def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
 
 @contextlib.contextmanager
 def restore_unchanged(target: Any) -> Iterator[Snapshot]:
-    """Restore the RNG state, buffers, gradients, and the tensors and values that the call changed.
+    """Restore the RNG state, buffers, gradients, and all tensors and values changed by the call.
 
-    Yields the earlier values of Python objects: lists, dicts, attributes, globals and closures.
+    Yields the original values of Python objects: lists, dicts, attributes, globals and closures.
     """
     module = resolve(target).module
     tensors = () if module is not None else tuple(list_tensors(target, code=True))

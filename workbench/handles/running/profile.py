@@ -77,10 +77,10 @@ def profile_compiled(
     notes: tuple[str, ...] = (),
     progress: ProgressCallback | None = None,
 ) -> Profile:
-    """Measure a compiled function on copies of these inputs, and add the times to its report.
+    """Measure a compiled function on copies of the inputs, and add the times to its report.
 
-    `seconds` limits each measurement, and skips the eager operators. `notes` are notes on the
-    inputs.
+    `seconds` limits each measurement. If it is set, eager operators are not measured. `notes` are
+    notes on the inputs.
     """
     module = compiled.module
     parameters = () if module is None else tuple(module.parameters())
@@ -106,7 +106,7 @@ def profile_compiled(
 
 
 def describe_profile(report: Report) -> str:
-    """Describe the cost of measuring from a view, in a sentence."""
+    """Return a sentence on the cost of measuring from a view."""
     fewest = _PARTS * (WARM_CALLS + 1)
     brief = number_text(_PARTS * 2 * _BRIEF_S, "seconds")
     kernels = plural(len(report.kernels), "kernel")
@@ -114,10 +114,10 @@ def describe_profile(report: Report) -> str:
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:
-    """Measure in a thread of this process, where the module is alive, and add times to the report.
+    """Measure in a thread of this process, where the module exists, and add times to the report.
 
-    A running call is not interrupted: cancelling ends the job before its next step. Raises
-    `UsageError` with the text of `why_no_profile`.
+    Cancelling does not interrupt a running call; the job stops before its next step. Raises
+    `UsageError` with the text of `why_no_profile` if measuring is not possible.
     """
     if compiled.why_no_profile is not None:
         raise UsageError(compiled.why_no_profile)
@@ -153,17 +153,17 @@ def profile(
 ) -> Profile:
     """Measure one call: each kernel and library call, the whole call, and eager.
 
-    The generated code runs unchanged. During the measurement, proxies replace the globals of its
-    program. They read the clock or, on a GPU, label each call in a torch.profiler trace. Inputs are
+    The generated code runs unchanged. During the measurement, proxies replace the program's
+    globals. They read the clock or, on a GPU, label each call in a torch.profiler trace. Inputs are
     copied, gradients are computed but not accumulated, and the random state is restored. `machine`
-    has the machine properties that an earlier profile measured. `seconds` limits each measurement,
-    and skips the eager operators. `notes` are notes on the inputs. Inputs that are `held` by the
-    callable itself are not copied.
+    holds machine properties from an earlier profile. `seconds` limits each measurement. If it is
+    set, eager operators are not measured. `notes` are notes on the inputs. Inputs in `held`, which
+    the callable itself holds, are not copied.
 
     Raises
     ------
     WorkbenchError
-        The call runs no generated program, for example with the backends eager and aot_eager.
+        The call has no generated program, for example with the backends eager and aot_eager.
     """
     devices = [find_current_gpu()] if has_gpu() else []
     with torch.random.fork_rng(devices=devices):
@@ -306,9 +306,9 @@ def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
 
 
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
-    """Measure the memory bandwidth of a clock's device (with a triad), and the clock itself.
+    """Measure the memory bandwidth of a clock's device with a triad, and the clock's own overhead.
 
-    On the host, also measure the arithmetic rate, as the fastest of a few matmul runs.
+    On the host, also measure the arithmetic rate: the fastest of a few matmul runs.
     """
     device = CPU if clock is HOST_CLOCK else GPU
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))

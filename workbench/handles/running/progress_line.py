@@ -26,7 +26,7 @@ Write = Callable[[str], object]
 def follow_in_a_line(
     progress: ProgressCallback | None, title: str
 ) -> Iterator[ProgressCallback | None]:
-    """Return the caller's own `progress`, or by default one that shows a temporary line."""
+    """Return the caller's `progress` if given, otherwise one that shows a temporary line."""
     write = _find_writer() if progress is None else None
     if write is None:
         yield progress
@@ -39,7 +39,7 @@ def follow_in_a_line(
 
 
 class ProgressLine(Steps):
-    """Show progress as one line, rewritten on each change or after some time."""
+    """Show progress on a single line, updated on each change and at intervals."""
 
     def __init__(self, title: str, write: Write):
         super().__init__(self._changed)
@@ -51,7 +51,7 @@ class ProgressLine(Steps):
         self._ticker.start()
 
     def text(self) -> str:
-        """The current text of the line."""
+        """The line's current text."""
         state = self.state()
         progress: Progress = {
             "status": "running",
@@ -67,7 +67,7 @@ class ProgressLine(Steps):
         return " · ".join(filter(None, [self._title, words, seconds]))
 
     def finish(self) -> None:
-        """Remove the line; later progress of work that continues is not shown."""
+        """Remove the line, and ignore any further progress."""
         self._done.set()
         self._ticker.join()
         with self._lock:

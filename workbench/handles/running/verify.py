@@ -34,12 +34,12 @@ def verify(
 ) -> Verification:
     """Run eager and the compiled code on copies of the inputs, and compare every effect.
 
-    Effects are outputs, inputs after the call, parameters, buffers and other values that the call
-    changes, gradients if compiled with them, and the random state. The reference is the first
-    available of `reference=`, the live function or module, and the importable one that the file
-    names. Raises `UsageError` if there is none. Everything is restored afterwards. A leaf that
-    differs is reported as not checked if another seed changes it too. Nothing is checked if the
-    collectives transfer no data.
+    Effects are the outputs, the inputs after the call, parameters, buffers and other values that
+    the call changes, the random state, and gradients if compiled with them. The reference is
+    `reference=` if given, otherwise the live function or module, otherwise the importable one named
+    in the file. Raises `UsageError` if there is no reference. All state is restored afterwards. A
+    leaf that differs is reported as not checked if a different seed changes it too. Nothing is
+    checked if the collectives transfer no data.
     """
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):
@@ -113,7 +113,7 @@ def _reference(
 def name_reference(
     reference: Callable[..., Any] | None, place: str | None, name: str
 ) -> tuple[Callable[..., Any], str]:
-    """Return the given reference, or the importable one, with its name."""
+    """Return the given reference, or else the importable one, with its name."""
     if reference is not None:
         return reference, getattr(reference, "__name__", type(reference).__name__)
     if place is None:
@@ -133,10 +133,9 @@ def name_reference(
 def verify_ranks(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], **wanted: Any
 ) -> Verification:
-    """Compare a compiled call on every rank; `wanted` has the arguments of `wb.verify` for ranks.
+    """Compare a compiled call on every rank; `wanted` holds the rank arguments of `wb.verify`.
 
-    Raises `UsageError` if no installed package can run ranks, and otherwise whatever `wb.verify`
-    raises.
+    Raises `UsageError` if no installed package can run ranks. Errors from `wb.verify` propagate.
     """
     for world in list_worlds():
         verification = ask(

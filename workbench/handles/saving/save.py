@@ -47,7 +47,7 @@ def save_compiled(
     isa: str | list[str] = "native",
     external_data: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write one artifact and return its digest; see `Compiled.save`."""
+    """Write an artifact and return its digest; see `Compiled.save`."""
     path = check_file_path(path)
     _refuse_collectives(compiled)
     place, module = parse_weights_word(weights), compiled.module
@@ -114,7 +114,7 @@ def save_cross_compiled(
     isa: str | Sequence[str],
     machine: Any,
 ) -> str:
-    """Write one artifact and return its digest; see `CrossCompiled.save`."""
+    """Write an artifact and return its digest; see `CrossCompiled.save`."""
     path = check_file_path(path)
     _refuse_collectives(compiled)
     place = parse_weights_word(weights)

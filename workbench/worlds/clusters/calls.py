@@ -33,38 +33,38 @@ def virtual_cluster(
     nvlink_gb_s: float | None = None,
     nic_gb_s: float | None = None,
 ) -> Iterator[DeviceMesh]:
-    """Run as one rank of a cluster of any size, in this process and without a network.
+    """Simulate one rank of a cluster of any size, in this process and without a network.
 
-    Inside the block, parallelize a model with the given mesh as on a real cluster. `aot_compile`
-    then compiles the code of this rank: collectives, shards and the kernels between them. The block
-    uses torch's fake process group, which sends nothing. Values computed inside the block are
-    therefore not those of a real rank, and `verify` reports this. With a real process group, for
-    example under torchrun, omit the block: `aot_compile` finds the group.
+    Inside the block, parallelize a model with the mesh just as on a real cluster. `aot_compile`
+    then compiles this rank's code: collectives, shards and the kernels between them. The block uses
+    torch's fake process group, which sends no data. Values computed inside the block therefore
+    differ from those on a real rank, and `verify` reports this. If there is a real process group,
+    for example under torchrun, omit the block; `aot_compile` detects the group.
 
     Parameters
     ----------
     mesh
-        The dimensions of the mesh, each with its number of GPUs: `{"dp": 64, "tp": 8}` is 512 GPUs.
-        Ranks are numbered along the last dimension first, as in `init_device_mesh`.
+        The mesh dimensions and their sizes in GPUs: `{"dp": 64, "tp": 8}` is 512 GPUs. Ranks are
+        numbered in row-major order, as in `init_device_mesh`.
     rank
         The rank of this process.
     gpus_per_node
-        Number of GPUs that are linked directly, not through the network.
+        The number of GPUs in a node, linked directly rather than over the network.
     nvlink_gb_s, nic_gb_s
-        Bandwidth of one GPU in GB/s, within its node and to other nodes. Inductor uses them to
-        order collectives. Default: torch's table for the GPU.
+        Bandwidth per GPU in GB/s, within a node and between nodes. Inductor uses it to order
+        collectives. Defaults to torch's table for the GPU.
 
     Returns
     -------
     DeviceMesh
-        The value of `with`: torch's mesh, on the CPU. Build models on the meta device, which takes
-        no memory, or on the CPU.
+        The target of the `with` statement: torch's mesh, on the CPU. Build models on the CPU, or on
+        the meta device to use no memory.
 
     Raises
     ------
     UsageError
-        A size, the rank or a rate is invalid, a process group already exists, or this build of
-        torch lacks `torch.distributed`. The block destroys its process group at the end, even after
+        A size, the rank or a bandwidth is invalid, a process group already exists, or this build of
+        torch lacks `torch.distributed`. The block's process group is destroyed on exit, even after
         an error.
 
     Examples
@@ -104,38 +104,37 @@ def ranks(
 ) -> Ranks:
     """Compile several ranks of a cluster, and report where they differ or deadlock.
 
-    `build` runs once for each rank, inside a virtual cluster as that rank. Nothing is sent or
-    computed. Each rank is compiled separately, and no two ranks are assumed to run the same code.
-    The result has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
-    "collectives"), and `.diff()` between two ranks. `.hangs` lists deadlocks. `.reports` has a
-    report for each rank, and `.errors` lists the ranks that could not be built or compiled. Bytes
-    are per rank.
+    `build` runs once per rank, as that rank of a virtual cluster. No data is sent and no kernel
+    runs. Each rank is compiled separately, without assuming that any two ranks run the same code.
+    The result has `.sentences`, `.frame()` with a row per rank (also "shards", "order" and
+    "collectives"), and `.diff()` to compare two ranks. `.hangs` lists deadlocks. `.reports` has a
+    report per rank, and `.errors` lists the ranks that failed to build or compile. Bytes are per
+    rank.
 
     Parameters
     ----------
     build
-        A function that takes the mesh and builds the model for the current rank. It returns the
-        model and the tuple of its example inputs: `return model, (x,)`. A model on the meta device
-        takes no memory.
+        A function that takes the mesh and returns the current rank's model and a tuple of example
+        inputs: `return model, (x,)`. A model on the meta device takes no memory.
     mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     ranks
-        The ranks to compile. None compiles every rank of a cluster of up to 8 GPUs. In a larger
-        cluster, it compiles the first rank, the last rank along each dimension, and the first rank
-        of each set of uneven shards, for at most 8 sets. Shard sizes are read from DTensor
+        The ranks to compile. By default, compiles every rank if the cluster has at most 8 GPUs. For
+        larger clusters, compiles the first rank, the last rank along each dimension, and the first
+        rank of each set of uneven shards, for at most 8 sets. Shard sizes are read from DTensor
         parameters and inputs. If the code branches on its rank (pipeline stages), list those ranks.
     target, mode, options, grad
         As in `aot_compile`.
     progress
-        Called for each phase of each rank, with its name and the seconds since the start. By
-        default a progress line is shown in terminals and interactive notebooks.
+        A callback for each phase of each rank, called with the phase name and the elapsed seconds.
+        By default a progress line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        A size, a rank or a rate is invalid, `build` does not return a model and its inputs, or a
-        process group already exists. Also raised if no rank could be built and compiled. No process
-        group is left behind.
+        A size, a rank or a bandwidth is invalid, `build` does not return a model and its inputs, or
+        a process group already exists. Also raised if every rank failed to build or compile. No
+        process group remains after an error.
 
     Examples
     --------
@@ -165,8 +164,8 @@ def ranks(
 def overlap_estimator(gpu: str) -> Any:
     """Return a runtime estimator for torch's collective passes, based on this cluster's links.
 
-    torch's own formulas rate an H100 at 0.5 TFLOPS, even on the real cluster. They also assume that
-    a group spans as few nodes as its size allows. Pass this as Inductor's option
+    torch's own formulas rate an H100 at 0.5 TFLOPS, even on a real cluster. They also assume that a
+    group spans as few nodes as possible. Pass the estimator as Inductor's option
     `aten_distributed_optimizations.custom_runtime_estimation`, here and on the real cluster.
 
     Parameters
@@ -177,13 +176,13 @@ def overlap_estimator(gpu: str) -> Any:
     Returns
     -------
     Any
-        A function that returns the time of a node in ms. It covers the process groups that exist
-        when you call `overlap_estimator`.
+        A function that returns the time of a node in ms. It knows only the process groups that
+        exist when `overlap_estimator` is called.
 
     Raises
     ------
     UsageError
-        There is no process group, or the GPU or its links are unknown.
+        There is no process group, or the GPU or its link bandwidths are unknown.
 
     Examples
     --------
@@ -225,56 +224,55 @@ def scaling(
 ) -> Scaling:
     """Estimate step time, exposed communication and peak memory per rank for several device meshes.
 
-    The first rank of each mesh is compiled, and nothing runs. Times are modelled for each kernel;
-    memory is counted from the compiled programs. The result has `.rows` and `.frame()` with a row
-    for each mesh, `.sentences`, `.plot()`, and `.reports` in the order of the meshes. `.missing`
-    lists what the figures do not include. If `build` or the compilation fails on a mesh, its row
-    has the reason.
+    The first rank of each mesh is compiled but not run. Times are modelled per kernel, and memory
+    is counted from the compiled programs. The result has `.rows` and `.frame()` with a row per
+    mesh, `.sentences`, `.plot()`, and `.reports` in the order of the meshes. `.missing` lists costs
+    that the figures exclude. If `build` or the compilation fails on a mesh, its row has the reason.
 
     Parameters
     ----------
     build
-        As in `ranks`: a function that takes the mesh and builds the model for the current rank. It
-        returns the model and the tuple of its example inputs. For training, the model returns its
-        loss.
+        A function that takes the mesh and returns the current rank's model and a tuple of example
+        inputs, as in `ranks`. For training, the model must return its loss.
     meshes
-        As in `virtual_cluster`, each of at most 4,096 GPUs.
+        The meshes, as in `virtual_cluster`, with at most 4,096 GPUs each.
     target
-        A GPU from `targets()` with known links.
+        A GPU from `targets()` with known link bandwidths.
     layers
-        The depths to compile, such as `(2, 4)`, for a model with a list of identical layers (one
-        class, parameters of the same sizes). Figures are extrapolated linearly to all layers,
-        assuming that each further layer adds the same time, exposed communication and memory. If
-        the two depths have different temporaries, memory is omitted. A third depth shows how far
-        memory is from linear. None compiles the whole model, however long that takes.
+        The depths to compile, such as `(2, 4)`, for a model with a list of identical layers (same
+        class, same parameter sizes). Figures are extrapolated linearly to all layers, assuming that
+        each additional layer adds the same time, exposed communication and memory. If the two
+        depths have different temporaries, memory is omitted. A third depth shows how far memory is
+        from linear. None compiles the whole model, which may take a long time.
     optimizer, moments
-        The optimizer state to add to the memory of the step, as in `fits`. It is counted only if
-        the step has a backward pass.
+        The optimizer state to include in memory, as in `fits`. The state is counted only if the
+        step has a backward pass.
     largest_batch
-        Also compile everything with twice the batch, and extrapolate memory linearly from the two
-        batches.
+        Whether to find the largest batch that fits. Each mesh is then also compiled with twice the
+        batch size, and memory is extrapolated linearly from the two batch sizes.
     gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     mode, options, grad
         As in `aot_compile`.
     executor
-        The executor that compiles each program in its own process: any concurrent.futures.Executor,
-        such as Dask's `client.get_executor()`. By default, programs are compiled here, one after
-        the other. The resulting table is the same either way.
+        Any concurrent.futures.Executor, such as Dask's `client.get_executor()`. It compiles each
+        program in a separate process. By default, programs are compiled sequentially in this
+        process. The results are the same either way.
     progress
-        Called for each phase of each mesh, with its name and the seconds since the start. By
-        default a progress line is shown in terminals and interactive notebooks. With an executor,
-        it receives the number of finished meshes.
+        A callback for each phase of each mesh, called with the phase name and the elapsed seconds.
+        By default a progress line is shown in terminals and interactive notebooks. With an
+        executor, the callback receives the number of finished meshes.
 
     Raises
     ------
     UsageError
-        No mesh was given, a mesh is too large or given twice, the depths or the optimizer are
-        invalid, or the target's links are unknown. Also raised if `build` cannot be sent to the
-        workers of an executor, or if no mesh could be compiled. No process group is left behind.
+        `meshes` is empty, a mesh is too large or duplicated, the depths or the optimizer are
+        invalid, or the target's link bandwidths are unknown. Also raised if `build` cannot be sent
+        to the executor's workers, or if every mesh failed to compile. No process group remains
+        after an error.
     KeyboardInterrupt
-        The call was interrupted. The exception's attribute `scaling` has the table of the finished
-        meshes.
+        The call was interrupted. The `scaling` attribute of the exception holds the results of the
+        finished meshes.
 
     Examples
     --------

@@ -15,25 +15,25 @@ __all__ = ["expect"]
 
 @checked
 def expect(x: Any, **limits: Any) -> Expectation:
-    """Check a compilation against limits, and raise one error that lists all violations.
+    """Check a compilation against limits, and raise a single error that lists all violations.
 
     `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts. `peak_bytes` is counted
-    as in `memory`; `compile_s` is measured. A number is a maximum; a string is a comparison, such
-    as `">= 1"` or `"<= 1.5 GB"`. The result has a method for each limit, to check them one by one.
-    In tests, use the pytest marker and fixture `compiles`.
+    as in `memory`, and `compile_s` is measured. A number sets a maximum. A string is a comparison,
+    such as `">= 1"` or `"<= 1.5 GB"`. To check limits one at a time, call the result's method for
+    each. In tests, use the `compiles` pytest marker and fixture.
 
     Parameters
     ----------
     x
         The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, a session,
-        or the path of one of these saved to a file.
+        or the path of a file saved from one of these.
 
     Raises
     ------
     ExpectationError
-        A value violates its limit or is missing from the report; the message lists the places.
+        A value violates its limit or is missing from the report. The message lists the locations.
     UsageError
-        The name of a limit is unknown, or its value is invalid.
+        A limit's name is unknown or its value is invalid.
 
     Examples
     --------

@@ -17,22 +17,23 @@ __all__ = ["read_trace", "read_tritonparse"]
 
 @checked
 def read_trace(path: str | PathLike[str]) -> Trace:
-    """Read torch's `TORCH_TRACE` output: one log, or a folder with the logs of several processes.
+    """Read torch's `TORCH_TRACE` output: a log, or a folder with logs from several processes.
 
-    The result is a report: graphs of every stage with their nodes, breaks, guards, recompiles,
-    kernels, phases, cache hits and misses, failures. Its `capabilities` list what the log does not
-    contain. For several logs, it combines all of them, and compile ids and threads include the name
-    of their log. `.logs` has the report of each log, such as `.logs["rank 0"]`, ready for `diff`.
-    `.session()` lists compiles, recompiles and skipped functions, as `wb.session` records them.
+    Return a report with the graphs of every stage and their nodes, breaks, guards, recompiles,
+    kernels, phases, cache hits and misses, and failures. The report's `capabilities` list data that
+    the log does not contain. Several logs are combined into one report, in which compile ids and
+    threads include the log name. `.logs` has a separate report for each log to pass to `diff`, such
+    as `.logs["rank 0"]`. `.session()` lists compiles, recompiles and skipped functions, as in
+    `wb.session`.
 
-    Unknown kinds of records are in `.extra["unknown_records"]`. If a log is damaged, the notes of
-    the request count the skipped parts. Texts are checked against the digests in their records;
-    timers and other small records are not checked. Torch is not imported.
+    Unknown record types are stored in `.extra["unknown_records"]`. If a log is damaged, the
+    request's notes give the number of skipped parts. Payloads are checked against the digests in
+    their records. Timers and other small records are not checked. torch is not imported.
 
     Parameters
     ----------
     path
-        A `*.log` or `*.log.gz` file, or a folder of them.
+        A `*.log` or `*.log.gz` file, or a folder of such files.
 
     Raises
     ------
@@ -53,22 +54,22 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 def read_tritonparse(path: str | PathLike[str]) -> Report:
     """Read a tritonparse log: Triton kernels compiled and launched in any program.
 
-    The result is a report. `frame("kernels")` has the kernels with their Python source, shared
-    memory and launches. `frame("assembly")` has the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of
-    each configuration, mapped to source lines. `frame("resources")` has warps, stages and, on AMD,
-    registers and spills. `frame("launches")` has grids and arguments with their counts;
-    `frame("autotune")` has the timings of Triton's autotuner.
+    Return a report. `frame("kernels")` lists the kernels with their Python source, shared memory
+    and launches. `frame("assembly")` has the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of each
+    configuration, mapped to source lines. `frame("resources")` has warps, stages and, on AMD,
+    registers and spills. `frame("launches")` has launch counts by grid and arguments.
+    `frame("autotune")` has the timings from Triton's autotuner.
 
-    Logs of several processes are read as one. A configuration that several processes compiled
-    appears once. If a log is damaged, the notes of the request list the skipped parts. The
-    capabilities list what such a log does not contain. Neither torch nor Triton is imported, and
-    nothing from the log is executed.
+    Logs from several processes are merged. A configuration compiled by several processes appears
+    once. If a log is damaged, the request's notes list the skipped parts. The report's
+    `capabilities` list data that these logs do not contain. torch and Triton are not imported, and
+    no code from the log is executed.
 
     Parameters
     ----------
     path
-        A `*.ndjson` or `*.ndjson.gz` file, written by the program or by `tritonparseoss parse`,
-        or a folder of them.
+        A `*.ndjson` or `*.ndjson.gz` file, written by the program or by `tritonparseoss parse`, or
+        a folder of such files.
 
     Raises
     ------

@@ -80,51 +80,53 @@ def numerics(
     references: Mapping[Any, Callable[..., Any]] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Numerics | ProgramsApart:
-    """Find where compiled code differs numerically from eager, why, and whether it matters.
+    """Find where and why compiled code differs numerically from eager, and whether it matters.
 
-    Every decomposed operator, every pass and every kernel is computed from its own inputs in three
-    ways: as eager rounds it, in float64, and with 16-bit types kept in float32. Errors inherited
-    from earlier parts are therefore excluded, and float64 decides which side is more accurate. The
-    result has `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`, and is
-    added to the report of `x`. Inputs and state are restored afterwards.
+    Every decomposed operator, compiler pass and kernel is computed from its own inputs in three
+    ways: with eager's rounding, in float64, and with 16-bit types kept in float32. This excludes
+    errors inherited from earlier parts, and float64 shows which side is more accurate. The result
+    has `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`, and is added to
+    the report of `x`. Inputs and state are restored afterwards.
 
     Parameters
     ----------
     x
-        The result of `aot_compile`. For a training step, the backward pass is checked too, with
-        randomly weighted outputs: each operator's gradient is compared with autograd's. For a
-        virtual GPU, Triton's interpreter runs every Triton kernel on the CPU; calls to GPU
+        The result of `aot_compile`. For a training step, the backward pass is also checked with
+        randomly weighted outputs, by comparing each operator's gradient with autograd's. For a
+        virtual GPU, all Triton kernels run on the CPU in Triton's interpreter, and calls to GPU
         libraries are not checked. For a loaded file or a package, the outputs are compared. Kernels
-        are compared only if compiling the reference here produces the same code as in the file.
+        are compared only if compiling the reference here reproduces the code in the file.
     args, kwargs
-        The inputs of the call, with real values. Default: the inputs of the compilation.
+        The inputs of the call, with real values. Defaults to the inputs used for compilation.
     against
         A program to compare with instead of eager: the same call compiled in another mode or for
-        training, or a file from `.save_values(path)`, also from a different release of torch. The
-        result then has the first bitwise difference: `.sentence`, `.first`, `.frame()`.
+        training, or a file from `.save_values(path)`, even from a different torch release. In that
+        case, the result reports the first bitwise difference in `.sentence`, `.first` and
+        `.frame()`.
     reference
-        The function or module that was compiled, if the file names none that can be imported.
+        The function or module that was compiled. Required if the file does not name one that can be
+        imported.
     references
-        References for your Triton kernels and operators, by name or by the kernel itself:
-        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes the kernel arguments
-        that its parameters name, with their values before the call. It returns the tensor that the
-        kernel writes, or a dict of several. A reference for an operator takes the operator's
-        arguments. In the eager computation, the reference replaces its kernel. A kernel without a
-        reference is not checked, and the sentence says so. All other parts are checked, starting
-        from the kernel's real output.
+        Reference functions for your Triton kernels and operators, keyed by name or by the kernel
+        itself: `{"scale_kernel": lambda x, factor: x * factor}`. A kernel's reference takes the
+        kernel arguments that match its parameter names, with their values before the call. It
+        returns the tensor that the kernel writes, or a dict if there are several. An operator's
+        reference takes the operator's arguments. In the eager computation, the reference replaces
+        the kernel. A kernel without a reference is not checked, and `.sentence` says so. All other
+        parts are checked, starting from the kernel's actual output.
     progress
-        Called with the name of each phase and the seconds since the start. By default a progress
-        line is shown in terminals and interactive notebooks.
+        A callback, called with the name of each phase and the elapsed seconds. By default a
+        progress line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        `x` was loaded from a file that names no reference, the call returns no tensors, or its
-        inputs were not passed and no longer exist. Also raised if `against` is combined with a
-        package or a reference, or if `references` names a kernel or operator that the call does not
-        have.
+        `x` was loaded from a file that does not name a reference, the call does not return tensors,
+        or the inputs were not passed and no longer exist. Also raised if `against` is combined with
+        a package or a reference, or if `references` names a kernel or operator that is not in the
+        call.
     ContractError
-        The call differs from the compiled one.
+        The inputs do not match the compiled call.
 
     Examples
     --------
@@ -196,11 +198,11 @@ def minify(
     options: Mapping[str, Any] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Minified:
-    """Find the smallest part of a call that still fails when compiled, with torch's minifier.
+    """Find the smallest part of a call that still fails when compiled, using torch's minifier.
 
-    Use it for failures that `numerics` cannot locate, such as an error in the compiler itself. Each
-    try compiles a graph, which takes about a second. The result has `.sentence`, `.code`,
-    `.module`, `.inputs` and `.save(path)`, which writes a standalone script.
+    Use this for failures that `numerics` cannot locate, such as compiler errors. Each attempt
+    compiles a graph, which takes about a second. The result has `.sentence`, `.code`, `.module`,
+    `.inputs` and `.save(path)`, which writes a standalone script.
 
     Parameters
     ----------
@@ -209,20 +211,20 @@ def minify(
     args, kwargs
         The inputs of the call.
     fails
-        `fails(graph_module, inputs)` compiles the graph itself and returns whether that fails. By
-        default, a graph must fail in the same way as the whole call: with the same type of
-        exception, or with an error against float64 of more than 64 eps and more than 8 times
-        eager's.
+        A function `fails(graph_module, inputs)` that compiles the graph and returns whether it
+        fails. By default, a graph must fail in the same way as the whole call. It must raise the
+        same exception type, or its error against float64 must exceed both 64 eps and 8 times
+        eager's error.
     options
         Compiler options, as for `aot_compile`.
     progress
-        Called with each try; an exception from it ends the search. By default a progress line is
-        shown in terminals and interactive notebooks.
+        A callback, called for each attempt. If it raises an exception, the search ends. By default
+        a progress line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        The call does not fail, or cannot be traced operator by operator.
+        The call does not fail, or its operators cannot be traced.
 
     Examples
     --------

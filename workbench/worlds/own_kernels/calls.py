@@ -19,30 +19,28 @@ __all__ = ["kernel"]
 def kernel(
     fn: Any, /, *args: Any, grid: Any = None, target: str = "h100", **meta: Any
 ) -> OwnKernel:
-    """Describe a call of a Triton or Gluon kernel, ready to be compiled, checked and tuned.
+    """Describe a Triton or Gluon kernel call, so it can be compiled, checked and tuned.
 
-    Write it like the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is `wb.kernel(add, x, y,
-    out, n, grid=(4,), BLOCK=256)`. Compiling and running are lazy; no GPU is needed. As in Triton,
-    the kernel is specialized for the argument types, the divisibility of sizes by 16 and the tensor
-    alignment of the call.
+    Pass the launch arguments, with the grid as a keyword: `add[(4,)](x, y, out, n, BLOCK=256)`
+    becomes `wb.kernel(add, x, y, out, n, grid=(4,), BLOCK=256)`. Compilation and execution are lazy
+    and need no GPU. As in Triton, the kernel is specialized for the call's argument types, the
+    divisibility of its sizes by 16 and its tensor alignment.
 
     Parameters
     ----------
     fn
         A `@triton.jit` or `@gluon.jit` kernel, optionally with `@triton.autotune` and
-        `@triton.heuristics`. For a `@helion.kernel`, the generated Triton is used, with the
-        configuration `config=` (default: its first one); it needs no grid.
+        `@triton.heuristics`. For a `@helion.kernel`, the generated Triton code is used, and no grid
+        is needed. Select its configuration with `config=`, which defaults to the first one.
     args
-        Tensors, tensor descriptors and numbers. Tensors on meta have no values: such a call can be
-        compiled but not run.
+        Tensors, tensor descriptors and numbers. Meta tensors have no values, so a call with them
+        can be compiled but not run.
     grid
-        A tuple of 1 to 3 sizes, or a function that takes the argument values and returns such a
-        tuple.
+        A tuple of 1 to 3 sizes, or a function that returns such a tuple from the argument values.
     target
         A GPU name from `targets()`.
     meta
-        Keyword arguments, values of `tl.constexpr` parameters, and Triton options such as
-        `num_warps`.
+        Keyword arguments, `tl.constexpr` values, and Triton options such as `num_warps`.
 
     Raises
     ------

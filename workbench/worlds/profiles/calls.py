@@ -15,28 +15,29 @@ __all__ = ["read_profile"]
 
 @checked
 def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
-    """Read a `torch.profiler` trace, and attribute device time to modules and lines.
+    """Read a `torch.profiler` trace, and attribute device time to modules and source lines.
 
-    `.sentence` has the total time and how busy the device was. `.frame("kernels")` has a row for
-    each combination of kernel, operator and shapes. Further tables are `modules`, `lines`, `gaps`,
-    `streams`, `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Device
-    work counts only if its launch is in the trace. `.notes` lists missing data, with the
-    torch.profiler option that records it, and errors in the trace. A trace without a GPU shows CPU
-    operators. Nothing from the file is executed; torch is not imported.
+    `.sentence` gives the total time and how busy the device was. `.frame("kernels")` has a row for
+    each combination of kernel, operator and shapes. The other tables are `modules`, `lines`,
+    `gaps`, `streams`, `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs.
+    Device work counts only if its launch is in the trace. `.notes` lists errors in the trace, and
+    missing data with the torch.profiler option that records it. For a trace without GPU activity,
+    the tables show CPU operators. No code from the file is executed, and torch is not imported.
 
     Parameters
     ----------
     path
-        A `*.json` or `*.json.gz` file of `export_chrome_trace`, or a folder with one per rank.
+        A `*.json` or `*.json.gz` file from `export_chrome_trace`, or a folder with one file per
+        rank.
     gpu
-        A GPU name from `targets()`, if the trace has no GPU name or a wrong one.
+        A GPU name from `targets()`, for traces in which the GPU name is missing or wrong.
 
     Raises
     ------
     ArtifactError
-        The file is not a torch.profiler trace, or it cannot be read at all.
+        The file is not a torch.profiler trace or cannot be read.
     UsageError
-        The GPU is unknown, or the folder has no trace.
+        The GPU is unknown, or the folder has no traces.
 
     Examples
     --------

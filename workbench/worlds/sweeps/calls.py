@@ -41,11 +41,12 @@ def sweep(
     atol: float | None = None,
     progress: Callable[[Trial, bool], None] | None = None,
 ) -> Sweep:
-    """Compile and measure a function under many configurations.
+    """Compile and measure a function in many configurations.
 
-    Each configuration is compiled in its own process, compared with eager, and timed against it in
-    interleaved pairs. If one fails, crashes, hangs or runs out of memory, its row has the reason.
-    Earlier measurements of the same code on the same machine come from the store.
+    Each configuration is compiled in its own process, compared with eager, and timed against eager
+    in interleaved pairs. If a configuration fails, crashes, hangs or runs out of memory, its row
+    has the reason. Earlier measurements of the same code on the same machine are reused from the
+    store.
 
     Parameters
     ----------
@@ -53,44 +54,44 @@ def sweep(
         The example inputs, or a function that creates them from the sizes in `over`, such as
         `lambda batch: (torch.randn(batch, 64),)`.
     over
-        The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
-        `target`, an Inductor option by its name, or a size that `args` takes. A `target` is a name
-        in `targets()`; its figures are modelled, not timed. Axes for kernels are
-        `max_autotune_gemm_backends` ("ATEN,CPP") and `template` (a regular expression for names of
-        the autotuner's choices). For virtual GPUs, Triton parameters also work: `XBLOCK`,
-        `num_warps`, `k0.num_stages`, ….
+        A mapping from axes to their values. An axis is `mode`, `backend`, `dtype`, `threads`,
+        `dynamic` (True, False), `target`, the name of an Inductor option, or a size that `args`
+        takes. A `target` is a name from `targets()`, whose figures are modelled rather than timed.
+        The kernel axes are `max_autotune_gemm_backends` ("ATEN,CPP") and `template` (a regular
+        expression for the autotuner's choice names). Virtual GPUs also accept Triton parameters as
+        axes: `XBLOCK`, `num_warps`, `k0.num_stages`, ….
     executor
-        Where trials run: any concurrent.futures.Executor, such as Dask's `client.get_executor()`.
-        Default: this machine.
+        The executor that runs the trials: any concurrent.futures.Executor, such as Dask's
+        `client.get_executor()`. By default, trials run on this machine.
     store
-        An SQLite file, by default in the user's cache folder.
+        The path of an SQLite file. Defaults to a file in the user's cache folder.
     strategy, objective, trials, seconds
-        "grid" tries every configuration. "random", "halving" and "tpe" (by Optuna) search within a
-        budget of trials or seconds. They optimize "latency", "throughput", "first_call" or
-        "memory".
+        The strategy "grid" tries every configuration. "random", "halving" and "tpe" (from Optuna)
+        search within a budget of trials or seconds. The objective is "latency", "throughput",
+        "first_call" or "memory".
     jobs
-        How many trials run at a time. Compilations run in parallel, measurements one at a time.
+        The number of parallel trials. Compilations run in parallel, measurements one at a time.
     timeout_s, memory_bytes
-        Limits of one trial.
+        Time and memory limits for each trial.
     compile_only
-        Run nothing, and report only compile times, kernels and traffic.
+        Whether to only compile, and report compile times, kernels and traffic.
     spread, measure_s
-        Measure until half the width of the 99.9 % interval is this share of the median, or until
-        this many seconds have passed.
+        Stop measuring once the half-width of the 99.9 % confidence interval is at most `spread`
+        times the median, or after `measure_s` seconds.
     rtol, atol
-        The tolerance against eager, instead of the dtype's default.
+        The tolerances for the comparison with eager. Default to those of the dtype.
     progress
-        Called with each row and whether the row came from the store. Its method `started`, if it
-        has one, is first called with the running sweep. Any thread may call the sweep's `.so_far()`
-        and `.cancel()`.
+        A callback, called with each row and whether the row came from the store. If it has a method
+        `started`, that method is called first with the running sweep. Any thread may call the
+        sweep's `.so_far()` and `.cancel()`.
 
     Raises
     ------
     UsageError
-        An axis or a value is unknown; the error names the nearest match.
+        An axis or value is unknown. The error names the closest match.
     KeyboardInterrupt
-        The sweep was interrupted. The exception's attribute `sweep` has the finished trials, which
-        are also in the store.
+        The sweep was interrupted. The `sweep` attribute of the exception holds the finished trials,
+        which are also in the store.
 
     Examples
     --------

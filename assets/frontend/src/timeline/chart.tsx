@@ -3,7 +3,7 @@
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { follow } from "../ui/dragging";
+import { followDrag } from "../ui/dragging";
 import { useWidth } from "../ui/size";
 import { Button } from "../ui/basics";
 import type { Phase } from "../wire";
@@ -61,8 +61,7 @@ export function FlameChart({
       window.start + clamp((x - left) / Math.max(1, width)) * (window.end - window.start);
     const from = event.clientX;
     if (range) setRange(null);
-    follow(box.current, event.pointerId, ({ clientX }) => {
-      if (Math.abs(clientX - from) < CLICK) return; // a click selects a bar
+    followDrag(box.current, event, CLICK, ({ clientX }) => {
       const [start, end] = [timeAt(Math.min(from, clientX)), timeAt(Math.max(from, clientX))];
       setRange({ start, end });
     });

@@ -19,6 +19,30 @@ export function follow(
   element.addEventListener("pointercancel", end);
 }
 
+/**
+ * Follows a pressed pointer from where it has moved by `least` pixels. Until then it is not
+ * captured: whoever captures a pointer gets its click, and what was pressed does not.
+ */
+export function followDrag(
+  element: HTMLElement,
+  { pointerId, clientX: from }: PointerEvent,
+  least: number,
+  move: (event: PointerEvent) => void,
+): void {
+  const begin = (event: PointerEvent) => {
+    if (Math.abs(event.clientX - from) < least) return;
+    end();
+    follow(element, pointerId, move);
+    move(event);
+  };
+  const end = () => {
+    element.removeEventListener("pointermove", begin);
+    window.removeEventListener("pointerup", end);
+  };
+  element.addEventListener("pointermove", begin);
+  window.addEventListener("pointerup", end);
+}
+
 interface Props {
   label: string;
   value: number;

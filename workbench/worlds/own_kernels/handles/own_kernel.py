@@ -180,7 +180,7 @@ class OwnKernel(LiveOnly, ReportHolder):
     def matrix(self, targets: Sequence[str], *, progress: ProgressCallback | None = None) -> Matrix:
         """Compile the call for several GPUs and compare; needs no GPU.
 
-        Raises `UsageError` for an unknown GPU. If Triton does not compile it, a note has the
+        Raises `UsageError` if the GPU is unknown. If Triton does not compile it, a note has the
         reason.
         """
         from workbench.worlds.own_kernels.handles.compiling import compare_call
