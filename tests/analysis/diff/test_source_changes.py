@@ -105,5 +105,5 @@ def test_machine_code_is_that_of_the_first_configuration() -> None:
     both = replace(own, texts=writer.finish())
     code = replace(found, a=both, b=both).machine_code("k0")
     assert (code.stage, code.changed) == ("ptx", 0)
-    with pytest.raises(UsageError, match="sass of k0; choose one of: ptx"):
+    with pytest.raises(UsageError, match="sass of k0 is not in both reports; choose one of: ptx"):
         replace(found, a=both, b=both).machine_code("k0", "sass")

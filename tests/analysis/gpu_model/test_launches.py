@@ -120,7 +120,7 @@ def test_a_measured_call_stands_beside_the_model() -> None:
     assert found.saved == pytest.approx(0.71, abs=0.01)
     assert found.notes[-2:] == (
         "measured: a call takes 4.31 ms, 2.91× the modelled time; a launch takes at most "
-        "21.6 µs, which includes the call's other Python code",
+        "21.6 µs, including the rest of the call's Python code",
         *said,
     )
     assert wb.launches(measured, kernel_us=21.6, library_us=21.6).saved == pytest.approx(0.9, 0.01)
