@@ -30,6 +30,7 @@ OLD_NAME = "what an older release called it"
 UNKNOWN = "the release does not ask this yet, so it does not remember it"
 WITHOUT = "`since` names the release that has it first; older ones do without"
 ABSENT = {
+    "torch._C:_accelerator_getDefaultGenerator": ((*OLD, "2.13"), WITHOUT),
     "torch._dynamo.aot_compile:_open_aot_compile_payload": (EARLY, "its files have no header"),
     "torch._dynamo.backends.debugging:AOTEagerOutputCode": (("2.11",), WITHOUT),
     "torch._dynamo.convert_frame:_safe_builtins_dict": (("2.11",), WITHOUT),

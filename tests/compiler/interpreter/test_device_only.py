@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch._higher_order_ops.associative_scan import associative_scan
+from torch.utils.checkpoint import checkpoint
 
 import workbench as wb
+from tests.older_releases import RELEASE
 from workbench.compiler.interpreter import device_operators
 from workbench.compiler.interpreter.original import run_what_only_a_gpu_has, scan_in_order
 
@@ -36,8 +39,9 @@ def test_a_pointwise_scan_runs_on_the_cpu_only_while_it_is_entered() -> None:
     with run_what_only_a_gpu_has(()):
         found = associative_scan(add, x, 0, combine_mode="pointwise")
     torch.testing.assert_close(found, x.cumsum(0))
-    with pytest.raises(ValueError, match="CUDA"):
-        associative_scan(add, x, 0, combine_mode="pointwise")
+    if RELEASE < (2, 15):  # which has it on the CPU, too
+        with pytest.raises(ValueError, match="CUDA"):
+            associative_scan(add, x, 0, combine_mode="pointwise")
 
 
 def test_a_program_with_a_pointwise_scan_is_verified() -> None:
@@ -77,3 +81,25 @@ def test_gradients_of_attention_are_those_of_autograd(heads: int) -> None:
     found = device_operators._gradients(gradient, *given, True, None, 0.0)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_attention_under_a_checkpoint_is_verified_or_says_why_not(dropout: float) -> None:
+    """As seen: "tuple index out of range", of the generators of a GPU that is not here."""
+
+    def attend(q: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, q, q, dropout_p=dropout)
+
+    q = torch.randn(2, 4, 16, 16, requires_grad=True)
+    generators = torch.cuda.default_generators
+    compiled = wb.aot_compile(
+        lambda q: checkpoint(attend, q, use_reentrant=False).sin(), (q,), target="h100"
+    )
+    found = compiled.verify(q)
+    assert any("graphsafe_run_with_rng_state" in k.name for k in compiled.report.kernels)
+    if dropout:
+        assert not found.ok
+        assert "dropout inside a fused attention kernel" in found.rows[0].reason
+    else:
+        assert [row.verdict for row in found.rows] == ["passed", "passed"]
+    assert torch.cuda.default_generators is generators

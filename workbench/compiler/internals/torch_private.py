@@ -640,6 +640,11 @@ CUDA_INDEX_CALLS = (  # builds without CUDA lack these; generated programs impor
 CUDA_ALLOCATOR_ENABLED = Name(
     "torch._C:_cuda_cudaCachingAllocator_is_enabled", "deciding about CUDA graphs"
 )
+ACCELERATOR_GENERATOR = Name(
+    "torch._C:_accelerator_getDefaultGenerator",
+    "recomputing random numbers for a different GPU",
+    since="2.14",
+)
 SM_CARVEOUT = Name(
     "torch._C:_get_sm_carveout_experimental", "counting multiprocessors without a device"
 )

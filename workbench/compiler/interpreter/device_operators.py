@@ -8,12 +8,16 @@ is a reference for the generated code.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from workbench.compiler.internals.patches import ProcessPatches
 
 
 def _scores(
@@ -196,7 +200,36 @@ def _histogram(values: Tensor, bins: int = 100, low: float = 0, high: float = 0)
     return torch.histc(wide, bins, low, high).to(values.dtype)
 
 
+def _run_with_state(
+    operator: Callable[..., Any], *args: Any, rng_state: torch.Generator, **named: Any
+) -> Any:
+    """An operator that is computed again under a checkpoint, with the numbers of its own seed.
+
+    The states of forward and backward have one seed, so that both draw the same.
+    """
+    host = torch.default_generator
+    before = host.get_state()
+    host.set_state(torch.Generator().manual_seed(rng_state.initial_seed()).get_state())
+    try:
+        return operator(*args, **named)
+    finally:
+        host.set_state(before)
+
+
+@contextmanager
+def lend_generators() -> Iterator[None]:
+    """Where there is no GPU, its generators are the CPU's until the block ends.
+
+    torch asks for them before it calls a program with operators that are computed again.
+    """
+    with ProcessPatches() as patches:
+        if not torch.cuda.is_available():
+            patches.attribute(torch.cuda, "default_generators", defaultdict(torch.Generator))
+        yield
+
+
 STAND_INS: Mapping[str, Callable[..., Any]] = {
+    "higher_order.graphsafe_run_with_rng_state": _run_with_state,
     "aten.histc.default": _histogram,
     "aten._scaled_dot_product_efficient_attention.default": _efficient,
     "aten._scaled_dot_product_flash_attention.default": _flash,

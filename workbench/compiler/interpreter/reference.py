@@ -88,6 +88,13 @@ class GraphRunner:
         if isinstance(node.target, HigherOrderRef):
             if "kernel_idx" in kwargs:
                 return self._users_kernel(graph, node.target, kwargs)
+            if (stand_in := STAND_INS.get(f"higher_order.{node.target.name}")) is not None:
+                operator, *args = args  # the program calls it as it is, seeds included
+                function = STAND_INS.get(operator.name) or _find_operator(operator)
+                value = stand_in(function, *args, **kwargs)
+                if self._on_draw is not None:
+                    self._on_draw(graph, replace(node, target=operator), args, value)
+                return value
             operator = getattr(torch.ops.higher_order, node.target.name)
             return operator(*args, **kwargs)
         function = find_function(node.target)
@@ -133,8 +140,10 @@ def find_function(target: Any) -> Any:
     if not isinstance(target, OperatorRef):
         return target
     stand_in = STAND_INS.get(target.name) or RANDOM.get(target.name)
-    if stand_in is not None:
-        return stand_in
+    return _find_operator(target) if stand_in is None else stand_in
+
+
+def _find_operator(target: OperatorRef) -> Any:
     operator: Any = torch.ops
     parts = target.name.split(".")
     if not hasattr(getattr(operator, parts[0]), parts[1]):

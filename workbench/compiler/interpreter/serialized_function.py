@@ -19,6 +19,7 @@ from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, ProcessPatches
+from workbench.compiler.interpreter.device_operators import lend_generators
 from workbench.compiler.request.callables import Callee
 from workbench.device_kinds import GPU
 from workbench.errors import ContractError, UsageError
@@ -113,7 +114,8 @@ def wrap_writing_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
     own = dict(zip(env.bytecode.co_freevars, env.closure or (), strict=False))
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        output = loaded.fn(*callee.receiver, *args, **kwargs)
+        with lend_generators():
+            output = loaded.fn(*callee.receiver, *args, **kwargs)
         for name in stored:
             function.__globals__[name] = loaded.fn.__globals__[name]
         for name, cell in own.items():

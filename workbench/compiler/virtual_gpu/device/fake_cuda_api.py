@@ -70,6 +70,8 @@ def patch_cuda_api(gpu: Device, process_patches: ProcessPatches, count: int = 1)
         process_patches.name(row, _always(0))
     process_patches.name(tp.CUDA_ALLOCATOR_ENABLED, _always(True))
     process_patches.name(tp.SM_CARVEOUT, _always(None))
+    # lowering asks for the state where dropout is recomputed; before 2.14 it asks torch.cuda
+    process_patches.name(tp.ACCELERATOR_GENERATOR, torch.cuda.default_generators.__getitem__)
     process_patches.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
     _device_interface(gpu, process_patches, count)
     process_patches.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
