@@ -75,7 +75,7 @@ def measure(one: str, other: str, sight: str) -> float:
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize("theme", GROUNDS)
 def test_no_two_colours_of_a_theme_merge(theme: str, sight: str) -> None:
-    """As seen: temporary storages and library results were one colour for every twelfth man."""
+    """As seen: temporary storages and library results were one colour in deuteranopia."""
     colours = read_tokens(theme)
     assert len(colours) == 9
     near = {

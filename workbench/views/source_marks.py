@@ -189,14 +189,17 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
 def find_faults(report: Report) -> dict[Place, list[wire.Note]]:
     """By file and line: what a check of the kernels found, as notes.
 
-    A finding in generated code belongs to the innermost line whose kernel it is.
+    A finding in generated code belongs to the last line of its kernel: a kernel of the user has
+    those of its inputs before that of its launch.
     """
     check = read_check(report)
     if check is None:
         return {}
     place_of = read_places(report)
     lines = {
-        kernel.name: next((line for line in kernel.lines if line not in kernel.called_from), None)
+        kernel.name: next(
+            (line for line in reversed(kernel.lines) if line not in kernel.called_from), None
+        )
         for kernel in report.kernels
     }
     own = {source.file for source in report.sources}

@@ -661,10 +661,12 @@ export interface DiffKernels {
 
 /**
  * The programs line by line; `costs` has what each line costs in a and in b, "" for nothing.
- * `cost` says what that is, "" where nothing is known of both.
+ * `cost` says what that is, "" where nothing is known of both; `missing` why there are no
+ * lines.
  */
 export interface DiffProgram {
   title: string;
+  missing: string;
   cost: string;
   lines: DiffLine[];
   costs: string[][];
@@ -680,7 +682,7 @@ export interface DiffDocument {
   is_same: boolean;
   sentences: DiffSentence[];
   parts: DiffPart[];
-  program: DiffProgram | null;
+  program: DiffProgram;
   kernels: DiffKernels[];
 }
 

@@ -29,7 +29,7 @@ const DOCUMENT: DiffDocument = {
   a: { name: "a", words: "" },
   b: { name: "b", words: "" },
   is_same: false,
-  program: null,
+  program: { title: "", missing: "no lines", cost: "", lines: [], costs: [] },
   sentences: [],
   parts: [part("guards", 0), part("kernels", 2), part("phases", 0, "not captured")],
   kernels: [kernels([]), kernels(lines("s")), kernels(lines("sc"))],

@@ -253,7 +253,7 @@ def build_blocks(diff: Diff) -> Document:
 def _build_program(shown: DiffDocument) -> Iterator[Section]:
     """The lines of the program that differ, where any does."""
     program = shown["program"]
-    if program is not None and any(line["kind"] != "same" for line in program["lines"]):
+    if any(line["kind"] != "same" for line in program["lines"]):
         changed = Changes("", "", list(unified(program["lines"])))
         yield Section("program", program["title"], "", [changed])
 

@@ -13,18 +13,27 @@ from workbench.report import Report, Source
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.diff_messages import DiffLine, DiffProgram
 
+_TITLE = "Program, line by line"
 MOST_LINES = 2_000
 """Lines of both programs in a view."""
-_WORDS = {"time": "measured time", "bound": "roofline time", "bytes": "DRAM traffic"}
+_WORDS = {
+    "time": "measured time",
+    "bound": "roofline time (model)",
+    "bytes": "DRAM traffic (estimate)",
+}
 
 
-def compare_programs(diff: Diff) -> DiffProgram | None:
-    """The user's functions of both, aligned; None where either report has none of them.
+def compare_programs(diff: Diff) -> DiffProgram:
+    """The user's functions of both, aligned, or why they are not compared.
 
     A function is compared with that of its name, else with the other one in the same place. The
     costs are of the best kind that both reports know, each an estimated share of its kernels.
     """
-    pairs = _pair_sources(_list_own(diff.a), _list_own(diff.b))
+    own_a, own_b = _list_own(diff.a), _list_own(diff.b)
+    bare = [name for name, own in zip(diff.names, (own_a, own_b), strict=True) if not own]
+    if bare:
+        return _refuse(f"no source lines in {' and '.join(bare)}")
+    pairs = _pair_sources(own_a, own_b)
     cost_a, cost_b = _choose_costs(diff.a, diff.b)
     by_line = _spread(diff.a, cost_a), _spread(diff.b, cost_b)
     lines: list[DiffLine] = []
@@ -54,14 +63,20 @@ def compare_programs(diff: Diff) -> DiffProgram | None:
             costs.append(
                 [_write(cost_a, by_line[0], a, before), _write(cost_b, by_line[1], b, after)]
             )
-    if not lines or len(lines) > MOST_LINES:
-        return None
+    if len(lines) > MOST_LINES:
+        return _refuse(f"they have {len(lines):,} lines, more than {MOST_LINES:,}")
     return {
-        "title": "Program, line by line",
+        "title": _TITLE,
+        "missing": "",
         "cost": "" if cost_a is None else _WORDS.get(cost_a.kind, cost_a.kind),
         "lines": lines,
         "costs": costs,
     }
+
+
+def _refuse(reason: str) -> DiffProgram:
+    missing = f"The programs are not compared: {reason}."
+    return {"title": _TITLE, "missing": missing, "cost": "", "lines": [], "costs": []}
 
 
 def _list_own(report: Report) -> list[Source]:
@@ -74,8 +89,6 @@ def _pair_sources(
     a: Sequence[Source], b: Sequence[Source]
 ) -> list[tuple[Source | None, Source | None]]:
     """Functions of one name first, what is left by its place among the others."""
-    if not a or not b:
-        return []
     names: dict[str, list[Source]] = {}
     for source in b:
         names.setdefault(source.qualified or source.name, []).append(source)

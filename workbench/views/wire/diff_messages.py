@@ -76,10 +76,11 @@ class DiffKernels(TypedDict):
 class DiffProgram(TypedDict):
     """The programs line by line; `costs` has what each line costs in a and in b, "" for nothing.
 
-    `cost` says what that is, "" where nothing is known of both.
+    `cost` says what that is, "" where nothing is known of both; `missing` why there are no lines.
     """
 
     title: str
+    missing: str
     cost: str
     lines: list[DiffLine]
     costs: list[list[str]]
@@ -94,5 +95,5 @@ class DiffDocument(TypedDict):
     is_same: bool
     sentences: list[DiffSentence]
     parts: list[DiffPart]
-    program: DiffProgram | None
+    program: DiffProgram
     kernels: list[DiffKernels]

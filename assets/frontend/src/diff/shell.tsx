@@ -80,9 +80,8 @@ function Status({ state }: { state: DiffState }) {
 }
 
 export function Summary({ state }: { state: DiffState }) {
-  const { program } = state.doc;
-  if (!program) return <Sentences state={state} />;
-  const { title, cost, costs, lines } = program;
+  const { title, missing, cost, costs, lines } = state.doc.program;
+  if (missing) return <Sentences state={state} />;
   return (
     <>
       <Sentences state={state} />
@@ -122,6 +121,7 @@ function Sentences({ state }: { state: DiffState }) {
           );
         })}
       </ol>
+      {doc.program.missing && <p class="mut">{doc.program.missing}</p>}
       {alike.length > 0 && (
         <p class="mut">{`The same in both: ${alike.map((part) => `${part.title} (${part.same})`).join(", ")}.`}</p>
       )}

@@ -30,6 +30,7 @@ export function followDrag(
   move: (event: PointerEvent) => void,
 ): void {
   const begin = (event: PointerEvent) => {
+    if (!event.buttons) return end(); // it was let go where nobody heard of it
     if (Math.abs(event.clientX - from) < least) return;
     end();
     follow(element, pointerId, move);
@@ -37,11 +38,13 @@ export function followDrag(
   };
   const end = () => {
     element.removeEventListener("pointermove", begin);
-    window.removeEventListener("pointerup", end);
+    for (const name of ENDS) window.removeEventListener(name, end);
   };
   element.addEventListener("pointermove", begin);
-  window.addEventListener("pointerup", end);
+  for (const name of ENDS) window.addEventListener(name, end);
 }
+
+const ENDS = ["pointerup", "pointercancel"] as const;
 
 interface Props {
   label: string;
