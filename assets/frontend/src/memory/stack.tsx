@@ -7,7 +7,8 @@ import type { MemoryFrame } from "../wire";
 const ROW = 23;
 /** The least share of the width that can be seen. */
 const LEAST = 0.004;
-/** The share from which the size is written beside the name. */
+/** The share from which the name is written, and that from which the size is beside it. */
+const NAMED = 0.05;
 const WIDE = 0.3;
 
 export function Stack({ store, frames }: { store: Store; frames: readonly MemoryFrame[] }) {
@@ -54,7 +55,7 @@ function Frame({ store, frame: { id, kind, name, start, depth, ...frame }, whole
       style={{ ...look, top: `${depth * ROW}px` }}
       onClick={() => store.select(id)}
     >
-      {share >= WIDE ? `${name} ${bytes(frame.bytes)}` : name}
+      {share >= WIDE ? `${name} ${bytes(frame.bytes)}` : share >= NAMED && name}
     </button>
   );
 }

@@ -102,6 +102,7 @@ export function FlameChart({
         <Sums
           sums={sumsOf(phases, range, kindOf)}
           span={range.end - range.start}
+          threads={flame.threads.length}
           close={() => setRange(null)}
         />
       )}
@@ -128,11 +129,12 @@ function Range({ range, window }: { range: Window; window: Window }) {
 interface SumsProps {
   sums: [string, number][];
   span: number;
+  threads: number;
   close(): void;
 }
 
-/** What a range that was dragged over is made of. */
-function Sums({ sums, span, close }: SumsProps) {
+/** What a range that was dragged over is made of: with several in parallel more than its length. */
+function Sums({ sums, span, threads, close }: SumsProps) {
   const shown = sums.slice(0, MOST_KINDS);
   const rest = sums.slice(MOST_KINDS).reduce((sum, [, each]) => sum + each, 0);
   const words = shown.map(([kind, sum]) => `${kind} ${seconds(sum)}`);
@@ -140,6 +142,7 @@ function Sums({ sums, span, close }: SumsProps) {
   return (
     <div class="flame-sums" role="status">
       <b>{seconds(span)}</b>
+      {threads > 1 && <span class="mut">{`${threads} in parallel`}</span>}
       <span class="cut grow" data-tip="">
         {words.join(" · ") || "nothing runs"}
       </span>
