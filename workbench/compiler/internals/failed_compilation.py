@@ -19,6 +19,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 
+_OF_FUNCTORCH = "(lvl="  # as torch writes a tensor inside of vmap, grad and jvp
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
@@ -29,15 +30,17 @@ def release_frames(error: BaseException) -> None:
     the traceback where writing a tensor raises, as it does inside vmap and jvp. The guard puts back
     the dispatch state of that moment whenever it is freed: minutes later, by a collection of
     cycles, `torch.func.jvp`, `grad` and `vmap` end in an internal assertion from then on. The
-    user's own frames stay as they are, for a debugger. 2.15 raises another error in its place and
-    leaves the traceback in a cycle that nothing reachable leads to.
+    user's own frames stay as they are, for a debugger. 2.15 raises another error in its place, which
+    names the tensor, and leaves the traceback in a cycle that nothing reachable leads to: frames
+    are then looked for among all objects, a tenth of a second.
     """
     with tp.PRESERVE_DISPATCH_KEYS.get()():
         for trace in _tracebacks(error):
             if trace.tb_frame.f_code.co_filename.startswith(_TORCH):
                 _clear(trace.tb_frame)
-        for frame in _list_writing_frames():
-            _clear(frame)
+        if any(_OF_FUNCTORCH in str(one) for one in _chain(error)):
+            for frame in _list_writing_frames():
+                _clear(frame)
 
 
 def _list_writing_frames() -> list[FrameType]:
@@ -48,16 +51,22 @@ def _list_writing_frames() -> list[FrameType]:
 
 def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
     """Each traceback entry of an error, its causes and its contexts, once."""
+    for one in _chain(error):
+        trace = one.__traceback__
+        while trace is not None:
+            yield trace
+            trace = trace.tb_next
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, its causes and its contexts, each once."""
     pending, visited = [error], set[int]()
     while pending:
         one = pending.pop()
         if id(one) in visited:
             continue
         visited.add(id(one))
-        trace = one.__traceback__
-        while trace is not None:
-            yield trace
-            trace = trace.tb_next
+        yield one
         pending += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
 
 
