@@ -30,9 +30,9 @@ def release_frames(error: BaseException) -> None:
     the traceback where writing a tensor raises, as it does inside vmap and jvp. The guard puts back
     the dispatch state of that moment whenever it is freed: minutes later, by a collection of
     cycles, `torch.func.jvp`, `grad` and `vmap` end in an internal assertion from then on. The
-    user's own frames stay as they are, for a debugger. 2.15 raises another error in its place, which
-    names the tensor, and leaves the traceback in a cycle that nothing reachable leads to: frames
-    are then looked for among all objects, a tenth of a second.
+    user's own frames stay as they are, for a debugger. 2.15 raises another error in its place,
+    which names the tensor, and leaves the traceback in a cycle that nothing reachable leads to:
+    its frames are looked for among all objects, which takes a tenth of a second.
     """
     with tp.PRESERVE_DISPATCH_KEYS.get()():
         for trace in _tracebacks(error):
