@@ -242,7 +242,8 @@ def test_a_variant_that_cannot_be_meant_is_refused_in_a_sentence() -> None:
     with pytest.raises(ArtifactError) as error:
         choose_variant("m.pt2", fits, "gpu")
     assert str(error.value).startswith(
-        "m.pt2 cannot run here: variant 'gpu' (cuda, h100 (sm_90a)): it needs torch 2.13.0+cu130"
+        "m.pt2: this machine cannot run variant 'gpu' (cuda, h100 (sm_90a)): it needs torch "
+        "2.13.0+cu130"
     )
     assert str(error.value).endswith("Load another: wb.load('m.pt2', variant='any').")
     older = replace(WIDE, isa=Build("avx9", "avx9", ("avx9",)))

@@ -65,7 +65,7 @@ def test_another_file_of_that_name_is_not_taken_for_it(compiled: Any, tmp_path: 
     compiled.save(path, weights="later")
     loaded = wb.load(path, module=samples.block()).report
     compiled.save(path, weights="inside")
-    assert facts(loaded)["Now"] == "the file has changed since it was loaded"
+    assert facts(loaded)["Now"] == "the file has changed since it was saved or loaded"
 
 
 def test_torchs_own_file_says_what_it_is(compiled: Any, tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_a_call_is_refused_once_an_object_is_gone_that_was_compiled_in() -> None
     del thing
     gc.collect()
     with pytest.raises(
-        wb.ContractError, match=r"thing: recompile, because this object no longer exists"
+        wb.ContractError,
+        match=r"thing: recompile, because the object at compilation no longer exists",
     ):
         handle(X)
 

@@ -125,7 +125,7 @@ def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:
     (case,) = checked.cases
     assert (checked.findings, case.verdict, case.judged) == ((), "not checked", ())
     assert case.not_judged[0].startswith(
-        "accesses whose addresses may depend on values of index: tensors on the meta device"
+        "accesses that may depend on values of index: tensors on the meta device"
     )
     held = check_on_meta(sizes.take, x, torch.arange(64) + 1, x, 64, BLOCK=64)
     assert [row.argument for row in held.findings] == ["x"]  # its numbers are known

@@ -74,7 +74,7 @@ def test_one_file_is_for_the_processor_and_for_a_gpu(file: Path) -> None:
         assert package.variant_of(X).name == "cpu"
         with pytest.raises(wb.ArtifactError, match=r"Variant 'h100' \(cuda, h100 \(sm_90a\)\)"):
             package["h100"]
-    with pytest.raises(wb.ArtifactError, match="cannot run here: variant 'h100'"):
+    with pytest.raises(wb.ArtifactError, match="cannot run variant 'h100'"):
         wb.load(file, variant="h100")
     here, there, other = wb.check(file), wb.check(file, h100()), wb.check(file, h100("sm_80"))
     assert [check.ok for check in (here, there, other)] == [True, True, True]

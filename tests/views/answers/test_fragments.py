@@ -101,7 +101,7 @@ def test_a_file_that_one_signed_opens_without_a_warning_of_its_pickles(tmp_path:
     own = replace(inspect(tmp_path / "f"), signature="signed by you")
     assert "runs commands" not in own._repr_html_().partition("<details")[0]
     assert "RUNS COMMANDS" not in repr(own)
-    assert "1 name, 1 not from torch" in repr(own)
+    assert "1 name, 1 unusual" in repr(own)
     assert "builtins:eval" in own.unusual
 
 

@@ -292,7 +292,7 @@ def _imports(report: ArtifactReport) -> Iterator[str]:
     if not report.pickles:
         return
     count, unusual = len(report.imports), report.unusual
-    yield _line("imports", f"{plural(count, 'name')}, {len(unusual)} not from torch")
+    yield _line("imports", f"{plural(count, 'name')}, {len(unusual)} unusual")
     worst = {
         row.name: row.level
         for row in reversed(report.names)

@@ -92,7 +92,7 @@ def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:
         for opcode, argument, place in pickletools.genops(content):
             budget.steps -= 1
             if budget.steps < 0:
-                raise ValueError("it has more opcodes than the limit")
+                raise ValueError("the limit of opcodes was reached")
             _step(state, opcode, argument)
             _keep(state, argument, budget)
             end = place

@@ -243,7 +243,7 @@ class _Reading:
         text = texts[at : at + _TEXT_LIMIT if end < 0 else end]
         self._left -= len(text)
         if at >= len(texts) or self._left < 0:
-            raise ValueError("damaged ELF file: its string table is missing")
+            raise ValueError("damaged ELF file: its strings cannot be read")
         return text.decode("utf-8", "backslashreplace")
 
     def _dynamic(self, tag: int) -> Iterator[str]:

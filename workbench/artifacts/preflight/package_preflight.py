@@ -149,7 +149,7 @@ def _refusal(path: str, fits: Iterable[VariantFit], usable: list[str]) -> str:
     lines = [f"variant {fit.name!r} ({fit.made_for}): {fit.why}" for fit in fits]
     if len(lines) == 1:
         there = f" Load another: wb.load({path!r}, variant={usable[0]!r})." if usable else ""
-        return f"{path} cannot run here: {lines[0]}.{there}"
+        return f"{path}: this machine cannot run {lines[0]}.{there}"
     listed = "\n  ".join(lines)
     return (
         f"{path} has no variant that this machine can run:\n  {listed}\nAdd one here: "

@@ -88,7 +88,7 @@ def check_requirements(manifest: Manifest, machine: Machine) -> tuple[Requiremen
 
 def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     versions, row = manifest.versions, machine.compared
-    again = "recompile the artifact with the version found here"
+    again = "recompile the artifact with the release that the machine has"
     yield row("python", versions.python == machine.python, versions.python, machine.python, again)
     yield row("bytecode", versions.magic == machine.magic, versions.magic, machine.magic, again)
     if manifest.built_for is not None:
@@ -222,7 +222,7 @@ def list_code_rows(
             fits,
             words,
             gpus,
-            "no GPU of this machine runs this code; compile for one that it has",
+            "no GPU of the machine runs this code; compile it for the GPU that will run it",
         )
     if toolkit:
         has = numbers(machine.release_in_torch or "")
@@ -285,7 +285,7 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
     fitting = [gpu.name for gpu in machine.gpus if gpu.runs(needed.arch)]
     has = _gpus(machine) if machine.gpus else None
-    advice = f"the kernels are machine code for {needed.arch}, which no GPU of this machine runs"
+    advice = f"the kernels are machine code for {needed.arch}, which no GPU of the machine runs"
     other = f"the code runs, but block sizes and grids were chosen for {needed.device_name}"
     warning = other if needed.device_name not in fitting else ""
     row = machine.compared("gpu", bool(fitting), needed.title, has, advice, warning)

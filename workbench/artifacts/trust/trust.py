@@ -356,7 +356,7 @@ def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
 def _bad_key(file: Path, why: str) -> TrustError:
     return TrustError(
         f"The signing key {file} {why}, so it cannot sign or verify files. Restore your key, or "
-        "delete the file; the next save creates a new key."
+        "remove this one; the next save creates a new key."
     )
 
 

@@ -66,7 +66,7 @@ def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Tabl
         with open_any(path) as opened:
             if opened.digest == digest:
                 return _tables(path, None)
-        gone = "the file has changed since it was loaded"
+        gone = "the file has changed since it was saved or loaded"
     except ArtifactError as error:
         gone = f"the file can no longer be read: {error}"
     facts = [

@@ -109,7 +109,10 @@ class LiveGuards(LivePart):
 
     def mismatches(self) -> list[str]:
         """A sentence for each object that was collected."""
-        return [(f"{name}: recompile, because this object no longer exists") for name in self.gone]
+        return [
+            f"{name}: recompile, because the object at compilation no longer exists"
+            for name in self.gone
+        ]
 
 
 def _by_address(entry: Any) -> Iterator[Any]:

@@ -110,7 +110,7 @@ def _settle(
     if settled.verdict == "failed" and (is_foreign or not is_known):
         reason = (
             f"it differs by up to {number_text(row.max_abs_error, 'difference')}, which is large "
-            "for its size; without a float64 value, rounding cannot be ruled out"
+            "for its size; without an exact float64 value, rounding cannot be ruled out"
         )
         return replace(loose, verdict="not checked", reason=reason)
     return _plain(settled)

@@ -69,7 +69,7 @@ DRAWN = (
 )
 """Why what random numbers decide is not compared."""
 DRAWN_ALIKE = (
-    "it uses random numbers, which the compiled code may draw in a different order from eager"
+    "it depends on random numbers, which the compiled code may draw in a different order from eager"
 )
 """The same where both draw from torch's generator by the same rule."""
 

@@ -210,7 +210,7 @@ def shown(place: str) -> str:
 def value_text(value: Any, place: str = "") -> str:
     """What a value is, shortly, without running code of its class; none of the environment's."""
     if is_environment(value, place):
-        return "an environment variable (value not shown)"
+        return "from the environment (value not shown)"
     if isinstance(value, types.ModuleType):
         return f"module {value.__name__}"
     if isinstance(value, torch.Tensor):

@@ -183,7 +183,7 @@ class _References:
     def by_loops(self, name: str, *, known: bool = True) -> tuple[str, torch.Tensor]:
         """What its loops compute; not `known` is what a buffer holds between two writes."""
         if not known:
-            raise LoopsNotComputed("a later kernel also writes to this buffer")
+            raise LoopsNotComputed(f"a later kernel also writes to {name}")
         body, layout = self._graph.loops.get(name), self._graph.layouts.get(name)
         if body is None or layout is None:
             raise LoopsNotComputed("no node of the graph has this value")
@@ -285,7 +285,7 @@ def computed(
     `each` is how many random numbers of one draw are taken, None where that is not known.
     """
     if math.prod((*body.sizes[0], *body.sizes[1])) > MOST:
-        raise LoopsNotComputed("the kernel's loops have too many iterations")
+        raise LoopsNotComputed(f"the loops of {name} have too many iterations")
     return _Loops(name, body, layout, flat, each).value()
 
 
@@ -355,7 +355,7 @@ class _Loops:
         try:
             return eval(text, scope, dict(self._indirect))
         except (NameError, SyntaxError, TypeError) as error:
-            raise LoopsNotComputed(f"the kernel's loops use the index {text}") from error
+            raise LoopsNotComputed(f"the loops of {self._name} use the index {text}") from error
 
     def _everywhere(self, value: Any, shape: tuple[int, ...]) -> Tensor:
         return torch.as_tensor(value).expand(shape)
@@ -399,7 +399,7 @@ class _Loops:
         if name != self._name:
             return
         if mode is not None:
-            raise LoopsNotComputed("the kernel's loops add to existing values")
+            raise LoopsNotComputed(f"the loops of {self._name} add to existing values")
         self._put(index, self._everywhere(value, self._shape), self._shape)
 
     def _op_store_reduction(self, name: str, index: Any, value: Tensor) -> None:
@@ -421,7 +421,7 @@ class _Loops:
         whole = tuple(self._everywhere(part, self._shape) for part in parts)
         reduce = _REDUCTIONS.get(kind)
         if reduce is None:
-            raise LoopsNotComputed(f"the kernel's loops use the reduction {kind}")
+            raise LoopsNotComputed(f"the loops of {self._name} use the reduction {kind}")
         return reduce(whole, axes)
 
 

@@ -63,7 +63,7 @@ def say_untried(cases: Sequence[Case]) -> str:
         return ""
     names = list(dict.fromkeys(untried))
     listed = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
-    return f"{UNTRIED} {listed}: every call has multiples of the block size there."
+    return f"{UNTRIED} {listed}: every call has multiples of a block size there."
 
 
 def _list_whole(call: KernelCall) -> dict[tuple[str, int], str]:

@@ -204,8 +204,8 @@ def check_sizes(
     findings: list[KernelFinding] = []
     if read_names:
         lost = [
-            f"accesses whose addresses may depend on values of {join_words(read_names)}: tensors "
-            "on the meta device have none"
+            f"accesses that may depend on values of {join_words(read_names)}: tensors on the meta "
+            "device have none"
         ]
     elif watched.stopped and watched.stopped_kind != "out of bounds":
         place = words.find_place(watched.stopped_place)

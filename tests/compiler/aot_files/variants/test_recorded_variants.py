@@ -322,7 +322,7 @@ def test_a_value_of_a_module_or_of_the_environment_is_compared_when_a_file_is_re
     with zipfile.ZipFile(file) as archive:
         assert not any(token.encode() in archive.read(name) for name in archive.namelist())
     rows = recorded.frame("guards").set_index("name")
-    assert rows.frozen["G['TOKEN']"] == "an environment variable (value not shown)"
+    assert rows.frozen["G['TOKEN']"] == "from the environment (value not shown)"
     torch.compiler.reset()
 
     for holder, name, value in (

@@ -145,7 +145,7 @@ def test_sizes_that_hide_a_missing_mask_are_named_first() -> None:
     said = softmax(cases=None).sentence
     assert said.startswith(
         "Nothing found in unmasked_softmax, in 1 call that was run. A missing mask would go "
-        "unnoticed along n = 64: every call has multiples of the block size there."
+        "unnoticed along n = 64: every call has multiples of a block size there."
     )
     odd = softmax(cases=[(draw(37), torch.empty(ROWS, 37), 37, 37)])
     assert odd.ok is False
