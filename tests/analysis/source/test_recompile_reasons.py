@@ -70,6 +70,17 @@ from workbench.analysis.source.recompile_reasons import (
             ),
         ),
         (
+            "0/0: expected type of 'x' to be <class 'torch.Tensor'>, but found <class 'int'>",
+            Reason(
+                "0/0",
+                "expected type of 'x' to be <class 'torch.Tensor'>, but found <class 'int'>",
+                "type",
+                "x",
+                "a tensor",
+                "<class 'int'>",
+            ),
+        ),
+        (
             "!0/1/0: 2 <= x.size()[0]",
             Reason("!0/1/0", "2 <= x.size()[0]", "size", "x.size()[0]"),
         ),

@@ -23,9 +23,11 @@ _OBJECT = re.compile(
     r"^___check_(?P<what>obj|type)_id\((?P<source>.+?), \d+\)(?:, type=<class '(?P<cls>[^']+)'>)?"
 )
 _SHOWN = re.compile(r"^(?:type\((?P<typed>.+)\) is (?P<cls>.+)|(?P<object>.+) is the same object)$")
+_TENSOR = "<class 'torch.Tensor'>"
 _CLASS = re.compile(
-    r"^expected type of '(?P<source>.+?)' to be a tensor type, ' but found (?P<actual>.+)$"
-)
+    r"^expected type of '(?P<source>.+?)' to be "
+    r"(?:a tensor type, '|(?P<expected><class '[\w.]+'>),) but found (?P<actual>.+)$"
+)  # torch names the class since 2.15
 _ALIASED = re.compile(r"^Duplicate tensors? found: \[(?P<names>.*)\]")
 _BACKEND = re.compile(
     r"^BACKEND_MATCH failure.*?Cached backend: (?P<expected>.+?)\. "
@@ -261,7 +263,9 @@ def _of_tensor(against: str, guard: str) -> Reason | None:
     if match := _SIZE_1.match(guard):
         return Reason(against, guard, "size", match["source"])
     if match := _CLASS.match(guard):
-        return Reason(against, guard, "type", match["source"], "a tensor", match["actual"])
+        expected = match["expected"] or _TENSOR
+        wanted = "a tensor" if expected == _TENSOR else expected
+        return Reason(against, guard, "type", match["source"], wanted, match["actual"])
     if match := _ALIASED.match(guard):
         return Reason(against, guard, "aliasing", match["names"].replace('"', ""))
     return None

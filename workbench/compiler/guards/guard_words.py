@@ -28,8 +28,9 @@ _TYPE = re.compile(r"___check_type_id\((L\[.*), \d+\), type=<class '([\w.<>]+)'>
 _MODULE = re.compile(r"\._modules\['(\w+)'\]")
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _NO_TENSOR = re.compile(
-    r"expected type of '([GL]\[.*)' to be a tensor type, ' but found (<class '([\w.]+)'>)?"
-)
+    r"expected type of '(?P<at>[GL]\[.*)' to be (?:a tensor type, '|<class '(?P<was>[\w.]+)'>,) "
+    r"but found (?:<class '(?P<now>[\w.]+)'>)?"
+)  # torch names the class since 2.15
 _KEYS = re.compile(
     r"tensor '([GL]\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
     r"actual DispatchKeySet\((.*)\)"
@@ -102,7 +103,8 @@ def explain_other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str
         if problem is not None:
             return f"{shown(place[1])}: {problem}"
     if other is not None:
-        return f"{shown(other[1])}: expected a tensor, got {other[3] or 'something else'}"
+        wanted = "a tensor" if other["was"] in (None, "torch.Tensor") else f"a {other['was']}"
+        return f"{shown(other['at'])}: expected {wanted}, got {other['now'] or 'something else'}"
     if keys is None:
         return reason
     was, now = set(keys[2].split(", ")), set(keys[3].split(", "))

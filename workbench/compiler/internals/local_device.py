@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.device_kinds import AMD, GPU, NVIDIA, Vendor
 
 
@@ -54,6 +57,18 @@ def wait_where_used() -> None:
 def seed_gpus(seed: int) -> None:
     """The same random numbers on every one."""
     torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def lend_generators() -> Iterator[None]:
+    """Where there is no GPU, its generators are the CPU's until the block ends.
+
+    torch asks for them before it calls a program with operators that are computed again.
+    """
+    with ProcessPatches() as patches:
+        if not has_gpu():
+            patches.attribute(torch.cuda, "default_generators", defaultdict(torch.Generator))
+        yield
 
 
 def mark_time() -> Any:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.errors import TorchNameMissing
+
+if TYPE_CHECKING:
+    import torch
 
 _AFTER_DYNAMO = "torch._functorch._aot_autograd."
 """Imported before Dynamo, which they import and which imports them, one of them fails."""
@@ -957,6 +960,33 @@ def parameter_groups_of(module: Any) -> tuple[Any, list[Any]]:
 def policy_of(state: Any) -> Any:
     """The mixed precision that hooks of `fully_shard` cast to."""
     return state._mp_policy
+
+
+def gathered_dtype_of(parameter: Any, group: Any) -> torch.dtype:
+    """The dtype in which `fully_shard` gathers a parameter."""
+    kept: torch.dtype = parameter.sharded_param.dtype
+    chosen = _policy_of_parameter(parameter, group).param_dtype
+    return chosen if chosen and kept.is_floating_point else kept
+
+
+def reduced_dtype_of(parameter: Any, group: Any) -> torch.dtype:
+    """The dtype in which `fully_shard` reduces the gradient of a parameter.
+
+    Where `reduce_dtype` is None, it is the parameter's own since torch 2.15, that of the gathered
+    parameter before.
+    """
+    chosen: torch.dtype | None = _policy_of_parameter(parameter, group).reduce_dtype
+    if chosen is not None:
+        return chosen
+    if hasattr(parameter, "mp_policy"):
+        own: torch.dtype | None = getattr(parameter, "sharded_grad_dtype", None)
+        return own or parameter.sharded_param.dtype  # type: ignore[no-any-return]
+    return gathered_dtype_of(parameter, group)
+
+
+def _policy_of_parameter(parameter: Any, group: Any) -> Any:
+    """Before torch 2.15 the parameters of a group share one mixed-precision policy."""
+    return parameter.mp_policy if hasattr(parameter, "mp_policy") else group.mp_policy
 
 
 def keeps_parameters(state: Any) -> bool:

@@ -85,6 +85,10 @@ class TritonModule:
                     operation.get_name(), tuple(map(_hold, operands)), tuple(map(_hold, results))
                 )
             )
+            if operation.get_name() == "tt.return":
+                # `get_shared_bank_conflicts` of Triton 3.9 looks for the target around the place
+                # where it would insert, and without one the process ends with a segmentation fault
+                self._builder.set_insertion_point_to_start(operation.get_block())
 
         self._module.walk(see)
         yield from operations

@@ -8,16 +8,12 @@ is a reference for the generated code.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-
-from workbench.compiler.internals.patches import ProcessPatches
 
 
 def _scores(
@@ -214,18 +210,6 @@ def _run_with_state(
         return operator(*args, **named)
     finally:
         host.set_state(before)
-
-
-@contextmanager
-def lend_generators() -> Iterator[None]:
-    """Where there is no GPU, its generators are the CPU's until the block ends.
-
-    torch asks for them before it calls a program with operators that are computed again.
-    """
-    with ProcessPatches() as patches:
-        if not torch.cuda.is_available():
-            patches.attribute(torch.cuda, "default_generators", defaultdict(torch.Generator))
-        yield
 
 
 STAND_INS: Mapping[str, Callable[..., Any]] = {

@@ -18,8 +18,8 @@ from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import lend_generators
 from workbench.compiler.internals.patches import Overlay, ProcessPatches
-from workbench.compiler.interpreter.device_operators import lend_generators
 from workbench.compiler.request.callables import Callee
 from workbench.device_kinds import GPU
 from workbench.errors import ContractError, UsageError

@@ -7,7 +7,7 @@ import operator
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -296,7 +296,7 @@ def list_defaults(build: str | None = None) -> dict[str, Any]:
 def find_options(compiler: Any) -> Any:
     """The class of the options that a backend of Triton has beside its compiler."""
     module = inspect.getmodule(compiler)
-    kinds = (v for n, v in vars(module).items() if n.endswith("Options") and isinstance(v, type))
+    kinds = (v for n, v in vars(module).items() if n.endswith("Options") and is_dataclass(v))
     return next(kind for kind in kinds if kind.__module__ == compiler.__module__)
 
 

@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle
 
-from workbench.compiler.internals.local_device import cut_to_tf32
+from workbench.compiler.internals.local_device import cut_to_tf32, round_to_tf32
 from workbench.compiler.interpreter.triton.checked_memory import (
     Memory,
     OutOfBoundsError,
@@ -27,7 +27,7 @@ from workbench.compiler.interpreter.triton.checked_memory import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: Triton 3.9 sets `round_f32_to_tf32` of a descriptor that it has made
 class Tile:
     """What Triton's interpreter has for both, which knows one program only.
 
@@ -40,6 +40,7 @@ class Tile:
     block_shape: Sequence[int]
     offsets: Sequence[Handle] = ()
     padding: Any = None
+    round_f32_to_tf32: bool = False
 
     def reach(
         self, offsets: Sequence[Handle], checked: Collection[int] | None = None
@@ -149,7 +150,11 @@ class TileBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has
         element = pointers.get_element_ty()
         number = stock._get_np_dtype(element)
         outside = np.full((1,) * pointers.data.ndim, np.nan if is_nan else 0).astype(number)
-        return self.create_masked_load(pointers, mask, TensorHandle(outside, element))
+        loaded = self.create_masked_load(pointers, mask, TensorHandle(outside, element))
+        if tile.round_f32_to_tf32 and element == tl.float32:
+            whole = torch.from_numpy(loaded.data.astype(np.float32))
+            return TensorHandle(round_to_tf32(whole).numpy(), element)
+        return loaded
 
 
 Array = np.ndarray[Any, Any]

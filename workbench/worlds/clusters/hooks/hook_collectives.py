@@ -250,7 +250,7 @@ def read_shard_groups(
                 forms = [id(whole[id(form)]) for form in tp.forms_of_parameter(each)]
                 paths = tuple(path for form in forms for path in names.get(form, ()))
                 known.update(forms)
-                own.append(_read_parameter(each, group.mp_policy, paths))
+                own.append(_read_parameter(each, group, paths))
             unknown += list(_list_unknown(group, block.name))
             groups.append(
                 _read_group(block, group, tuple(own), ahead, keeps=keeps and block is blocks[0])
@@ -269,16 +269,16 @@ def _list_unknown(group: Any, block: str) -> Iterator[str]:
         yield _EXTENDED.format(name)
 
 
-def _read_parameter(each: Any, policy: Any, names: tuple[str, ...]) -> ShardedParameter:
+def _read_parameter(each: Any, group: Any, names: tuple[str, ...]) -> ShardedParameter:
     """Its sizes, with the dtypes that torch's `init_dtype_attrs` gives it before the first call."""
     kept = each.sharded_param.dtype
-    gathered = policy.param_dtype if policy.param_dtype and kept.is_floating_point else kept
+    gathered = tp.gathered_dtype_of(each, group)
     return ShardedParameter(
         names=names,
         elements=each.padded_sharded_param_size.numel(),
         kept_item=kept.itemsize,
         gathered_item=gathered.itemsize,
-        reduced_item=(policy.reduce_dtype or gathered).itemsize,
+        reduced_item=tp.reduced_dtype_of(each, group).itemsize,
         learns=each.sharded_param.requires_grad,
         is_cast=gathered != kept,
         is_along_first=each.fsdp_placement.dim == 0,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -150,19 +150,16 @@ def _list_sent(block: Block, cluster: Cluster, *, is_root: bool) -> Block:
 
 def list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Collective]]:
     """What one group gathers, in forward and backward, and what it does with its gradients."""
-    info, policy = group.mesh_info, group.mp_policy
+    info = group.mesh_info
     if not hasattr(info, "shard_process_group"):  # of `replicate`, which only sums gradients
         learned = [each for each in group.fsdp_params if each.sharded_param.requires_grad]
-        kinds = [
-            policy.reduce_dtype or policy.param_dtype or each.sharded_param.dtype
-            for each in learned
-        ]
+        kinds = [tp.reduced_dtype_of(each, group) for each in learned]
         count = sum(each.sharded_param.numel() for each in learned)
         row = make_rows(cluster, info.replicate_process_group)
         return [], [row("all_reduce", count * kinds[0].itemsize, kinds[0])] if kinds else []
     size = info.shard_process_group.size()
     padded = [(each, each.padded_sharded_param_size.numel()) for each in group.fsdp_params]
-    dtypes = [policy.param_dtype or each.sharded_param.dtype for each, _ in padded]
+    dtypes = [tp.gathered_dtype_of(each, group) for each, _ in padded]
     whole = sum(n * dtype.itemsize for (_, n), dtype in zip(padded, dtypes, strict=True)) * size
     row = make_rows(cluster, info.shard_process_group)
     gathers = [row("all_gather", whole, dtypes[0], is_backward=False)] if size > 1 else []
@@ -170,16 +167,18 @@ def list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Col
     if again is not None and again.shard_process_group.size() > 1:
         mate = make_rows(cluster, again.shard_process_group)
         gathers.append(mate("all_gather", whole, dtypes[0]))
-    learned = [n for each, n in padded if each.sharded_param.requires_grad]
+    learned = [(each, n) for each, n in padded if each.sharded_param.requires_grad]
     if not learned or not group.reduce_grads:  # set_requires_gradient_sync(False)
         return gathers, []
-    reduced = policy.reduce_dtype or dtypes[0]
-    scattered = row("reduce_scatter", sum(learned) * size * reduced.itemsize, reduced)
+    count = sum(n for _, n in learned)
+    # one buffer for the gradients of a group, so one dtype that holds each of them
+    reduced = reduce(torch.promote_types, {tp.reduced_dtype_of(each, group) for each, _ in learned})
+    scattered = row("reduce_scatter", count * size * reduced.itemsize, reduced)
     gradients = [scattered] if size > 1 else []
     other = getattr(info, "replicate_process_group", None)
     if other is not None and group.all_reduce_grads:
         summed = make_rows(cluster, other)
-        gradients.append(summed("all_reduce", sum(learned) * reduced.itemsize, reduced))
+        gradients.append(summed("all_reduce", count * reduced.itemsize, reduced))
     return gathers, gradients
 
 
@@ -234,7 +233,7 @@ class _Twins:
                 for each in group.fsdp_params:
                     for parameter in tp.forms_of_parameter(each):
                         self.whole[id(parameter)] = _make_whole(
-                            parameter, group.mp_policy.param_dtype, names
+                            parameter, tp.gathered_dtype_of(each, group), names
                         )
 
     def make(self, module: torch.nn.Module) -> torch.nn.Module:
