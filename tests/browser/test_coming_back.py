@@ -140,3 +140,25 @@ def test_code_is_scrolled_as_it_was_left(page: Any) -> None:
     assert scrolled(page, column) == 90
     leave_and_come_back(page, "Kernels")
     assert scrolled(page, column) == 90
+
+
+def test_a_long_table_is_filtered_and_takes_back_its_order(page: Any) -> None:
+    show(page, "Compile time")
+    field = page.get_by_label("Filter ").first
+    grid = page.get_by_role("grid").first
+    count = int(grid.get_attribute("aria-rowcount")) - 1
+    field.fill("triton")
+    page.locator(".bar [role=status]", has_text=f"of {count} rows").wait_for()
+    assert 0 < int(grid.get_attribute("aria-rowcount")) - 1 < count
+    field.press("2")  # typed, no other question
+    assert field.input_value() == "triton2"
+    page.get_by_text("No row matches all of these words.").wait_for()
+    field.press("Escape")
+    assert field.input_value() == ""
+    assert int(grid.get_attribute("aria-rowcount")) - 1 == count
+    head = page.get_by_role("columnheader", name="Start")
+    orders = []
+    for _ in range(3):
+        head.get_by_role("button").press("Enter")
+        orders.append(head.get_attribute("aria-sort"))
+    assert orders == ["descending", "ascending", "none"]

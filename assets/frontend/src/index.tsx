@@ -14,6 +14,7 @@ import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
 import type { RecordsState, RecordsView } from "./opened/view";
 import { quiet } from "./shell/keys";
+import { followCell } from "./shell/place";
 import { Shell } from "./shell/shell";
 import { type Place, Store } from "./store";
 import { tips } from "./ui/tip";
@@ -216,9 +217,12 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait, make);
   const host = liveHost(model);
   const store = new Store(host, PANES);
+  const isNew = (model.get("pane") ?? "overview") === "overview" && !model.get("selected");
   const forget = keepPlace(store, model);
+  const leave = followCell(store, el, isNew);
   const view = open(el, store);
   return () => {
+    leave();
     forget();
     view.close();
     host.close();

@@ -6,17 +6,18 @@ import { plural } from "../format";
 import type { Store } from "../store";
 import { RecordTable } from "../table/columns";
 import { ShownTable } from "../table/shown";
-import type { Selecting } from "../table/table";
+import { FEW, type Selecting } from "../table/table";
 import { Frame } from "../ui/basics";
 import { ofPass } from "../ui/pass";
 import type { HeatBlock, RecordBlock, Side, TableBlock } from "../wire";
 
-const [ROW, HEAD, BAR] = [24, 26, 30]; // px
+const [ROW, HEAD, BAR, FILTER] = [24, 26, 30, 34]; // px
 const SEEN = 20;
 
 /** The height of so many rows, with half of the next one where there are more. */
 function heightOf(rows: number, seen: number): string {
-  return `${HEAD + ROW * Math.min(rows, seen) + (rows > seen ? ROW / 2 : 1)}px`;
+  const filter = rows > FEW ? FILTER : 0;
+  return `${filter + HEAD + ROW * Math.min(rows, seen) + (rows > seen ? ROW / 2 : 1)}px`;
 }
 
 interface Row {

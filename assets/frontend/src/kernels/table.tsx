@@ -80,6 +80,7 @@ export function KernelTable({ store, kernels }: Props) {
       <Table
         store={store}
         label="Kernels by cost"
+        isFiltered
         columns={columns}
         rows={rows}
         order={{ key: "cost", direction: "desc" }}

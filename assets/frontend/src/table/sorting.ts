@@ -9,12 +9,17 @@ export interface Order {
 }
 
 export function compare(a: Sortable, b: Sortable, direction: Direction): number {
-  const noA = a === null || a === undefined;
-  const noB = b === null || b === undefined;
+  const noA = isNothing(a);
+  const noB = isNothing(b);
   if (noA || noB) return Number(noA) - Number(noB);
   const sign = direction === "asc" ? 1 : -1;
-  if (typeof a === "string" && typeof b === "string") return sign * COLLATOR.compare(a, b);
+  if (typeof a === "string" || typeof b === "string")
+    return sign * COLLATOR.compare(String(a), String(b));
   return sign * (Number(a) - Number(b));
+}
+
+function isNothing(value: Sortable): boolean {
+  return value === null || value === undefined || value === "";
 }
 
 const COLLATOR = new Intl.Collator("en", { numeric: true }); // k2 before k10
@@ -29,8 +34,19 @@ export function sorted<Row>(
   return keyed.sort((a, b) => compare(a[0], b[0], direction)).map((pair) => pair[1]);
 }
 
-/** Text comes first in ascending, numbers in descending order; a second click turns it round. */
-export function turned(order: Order | null, key: string, sample: Sortable): Order {
-  if (order?.key === key) return { key, direction: order.direction === "asc" ? "desc" : "asc" };
-  return { key, direction: typeof sample === "number" ? "desc" : "asc" };
+/**
+ * Text comes first in ascending, numbers in descending order; a second click turns it round, a
+ * third one brings back the order that the table had at first.
+ */
+export function turned(
+  order: Order | null,
+  key: string,
+  sample: Sortable,
+  original: Order | null = null,
+): Order | null {
+  const first: Order = { key, direction: typeof sample === "number" ? "desc" : "asc" };
+  if (order?.key !== key) return first;
+  if (order.direction === first.direction)
+    return { key, direction: first.direction === "asc" ? "desc" : "asc" };
+  return original?.key === key ? first : original;
 }

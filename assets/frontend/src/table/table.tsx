@@ -3,6 +3,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
+import { plural } from "../format";
 import type { HasPaneStates } from "../panestates";
 import { lookOf } from "../pair";
 import { usePaneState, useReveal } from "../ui/kept";
@@ -50,6 +51,35 @@ export interface TableProps<Row> {
   open?(row: Row): void;
   /** What a click does in place of selecting. */
   click?(row: Row): void;
+  /** Whether the pane has a filter of its own. */
+  isFiltered?: boolean;
+}
+
+/** A table of more rows has a filter. */
+export const FEW = 12;
+
+/** The rows that have every one of these words in their cells. */
+export function matching<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  words: string,
+): readonly Row[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!wanted.length) return rows;
+  return rows.filter((row) => {
+    const text = columns
+      .map((column) => textOf(column, row))
+      .join("\n")
+      .toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+/** What a cell shows and what it stands for; of marks only the latter. */
+function textOf<Row>(column: Column<Row>, row: Row): string {
+  const drawn = column.draw?.(row);
+  const shown = typeof drawn === "string" ? drawn : "";
+  return `${column.value(row) ?? ""} ${shown} ${column.full?.(row) ?? ""}`;
 }
 
 const ROW = 24;
@@ -66,50 +96,81 @@ export function Table<Row>(given: TableProps<Row>) {
     `order ${props.label}`,
     props.order ?? null,
   );
+  const [words, setWords] = usePaneState(store, `filter ${props.label}`, "");
+  const hasFilter = !props.isFiltered && rows.length > FEW;
   const shown = useMemo(() => {
     const column = order && columns.find((each) => each.key === order.key);
-    return column ? sorted(rows, column.value, order.direction) : rows;
-  }, [rows, order, columns]);
+    const found = hasFilter ? matching(rows, props.columns, words) : rows;
+    return column ? sorted(found, column.value, order.direction) : found;
+  }, [rows, order, columns, words, hasFilter]);
   const list = useRows({ rows: shown, scroller, size: ROW, head: HEAD });
   const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  const filter = hasFilter && (
+    <div class="bar">
+      <input
+        class="filter"
+        type="text"
+        placeholder="Filter"
+        aria-label={`Filter ${props.label}`}
+        value={words}
+        onInput={(event) => setWords(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Escape" && setWords("")}
+      />
+      <span class="faint" role="status">
+        {words && `${shown.length} of ${plural(rows.length, "row")}`}
+      </span>
+    </div>
+  );
   if (!shown.length)
     return (
-      <div ref={scroller} class="scroll table">
-        <p class="none">{props.none ?? "Nothing to list."}</p>
-      </div>
+      <>
+        {filter}
+        <div ref={scroller} class="scroll table">
+          <p class="none">
+            {rows.length
+              ? "No row matches all of these words."
+              : (props.none ?? "Nothing to list.")}
+          </p>
+        </div>
+      </>
     );
   return (
-    <div
-      ref={scroller}
-      class="scroll table"
-      role="grid"
-      aria-label={props.label}
-      aria-rowcount={shown.length + 1}
-      aria-activedescendant={current === undefined ? undefined : `${prefix}-${current}`}
-      tabIndex={0}
-      onKeyDown={(event) => press(event, props, shown, current)}
-    >
-      <div role="rowgroup" class="thead">
-        <div role="row" class="tr" aria-rowindex={1} style={tracks}>
-          {columns.map((column) => (
-            <Head
-              key={column.key}
-              column={column}
-              order={order}
-              sort={() => setOrder(turned(order, column.key, sample(rows, column)))}
-            />
-          ))}
+    <>
+      {filter}
+      <div
+        ref={scroller}
+        class="scroll table"
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={shown.length + 1}
+        aria-activedescendant={current === undefined ? undefined : `${prefix}-${current}`}
+        tabIndex={0}
+        onKeyDown={(event) => press(event, props, shown, current)}
+      >
+        <div role="rowgroup" class="thead">
+          <div role="row" class="tr" aria-rowindex={1} style={tracks}>
+            {columns.map((column) => (
+              <Head
+                key={column.key}
+                column={column}
+                order={order}
+                sort={() => setOrder(turned(order, column.key, sample(rows, column), props.order))}
+              />
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
+          {list.items.map(({ index, start }) => {
+            const row = shown[index] as Row;
+            const place = { index, top: start, prefix, tracks };
+            return (
+              <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />
+            );
+          })}
         </div>
       </div>
-      <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
-        {list.items.map(({ index, start }) => {
-          const row = shown[index] as Row;
-          const place = { index, top: start, prefix, tracks };
-          return <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />;
-        })}
-      </div>
-    </div>
+    </>
   );
 }
 
