@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.older_releases import RELEASE
 
 
 def _affine(x: torch.Tensor) -> torch.Tensor:
@@ -47,7 +48,9 @@ def test_the_cure_of_what_was_compiled_inside_holds(subject: Any, tmp_path: Path
         inside = torch.randn(2, 4)
         live = wb.aot_compile(subject, (inside,), backend="eager", capture="light")
     loaded = _loaded(live, subject, tmp_path / "inside.aot")
-    calls = [(live, torch.no_grad), (loaded, torch.no_grad), (loaded, torch.inference_mode)]
+    calls = [(live, torch.no_grad), (loaded, torch.no_grad)]
+    if RELEASE < (2, 15):  # since then the guards that are loaded fit inside, too
+        calls.append((loaded, torch.inference_mode))
     for compiled, mode in calls:
         with mode(), pytest.raises(wb.ContractError) as caught:
             compiled(inside.clone())

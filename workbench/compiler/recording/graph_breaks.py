@@ -123,12 +123,16 @@ class BreakRecorder:
         visited: set[int] = set()
         while error is not None and id(error) not in visited:
             visited.add(id(error))
-            if isinstance(error, kinds):
-                if dynamo_messages.explain_own_error(str(getattr(error, "msg", error))) is None:
-                    self.take(error)
-                elif frame := self._frame(getattr(error, "real_stack", None) or ()):
-                    self.own_error = frame.file, frame.line
-                    self._places.note(frame.file, frame.line, frame.function)
+            message = str(getattr(error, "msg", error))
+            is_own = dynamo_messages.explain_own_error(message) is not None
+            # since torch 2.15 an error of the program itself is of none of these kinds
+            frame = self._frame(getattr(error, "real_stack", None) or ()) if is_own else None
+            if frame is not None:
+                self.own_error = frame.file, frame.line
+                self._places.note(frame.file, frame.line, frame.function)
+            elif isinstance(error, kinds) and not is_own:
+                self.take(error)
+            if frame is not None or isinstance(error, kinds):
                 return
             error = error.__cause__ or error.__context__
 
