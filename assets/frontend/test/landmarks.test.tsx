@@ -14,6 +14,7 @@ const LANDMARKS = /<(?:aside|main|footer)\b|role="(?:region|main|complementary|n
 const head = (name: string) => ({ name, words: "" });
 const COMPARED = {
   ...{ a: head("f"), b: head("g"), is_same: true, sentences: [], parts: [], kernels: [] },
+  program: { missing: "The programs are not compared: one has no source." },
 } as unknown as DiffDocument;
 
 async function views(count: number): Promise<(string | null)[]> {
