@@ -11,7 +11,7 @@ from torch import Tensor
 
 from workbench.compiler.comparison.double_precision import Dice, DoublePrecision, InDouble
 from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
-from workbench.compiler.comparison.second_opinion import settle_difference
+from workbench.compiler.comparison.second_opinion import overflows_alone, settle_difference
 
 X = torch.linspace(-1.0, 1.0, 1001)
 X[700] = 30.5 / 114.3  # times 114.3 it is beside the middle of 30 and 31
@@ -108,3 +108,14 @@ def test_what_is_computed_of_whole_numbers_follows_them() -> None:
 def test_more_that_differ_than_roundings_change_are_not_excused() -> None:
     everywhere = quantize(X) + 1
     assert settle(quantize, everywhere).verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2]
+)
+def test_what_overflows_in_eager_alone_is_known_in_every_dtype(dtype: torch.dtype) -> None:
+    exact = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    right, lost = exact.to(dtype), torch.tensor([torch.nan, 2.0]).to(dtype)
+    assert overflows_alone(lost, right, exact)
+    assert not overflows_alone(right, right, exact)
+    assert not overflows_alone(lost, torch.tensor([1.5, 2.0]).to(dtype), exact)

@@ -978,7 +978,7 @@ def reduced_dtype_of(parameter: Any, group: Any) -> torch.dtype:
     chosen: torch.dtype | None = _policy_of_parameter(parameter, group).reduce_dtype
     if chosen is not None:
         return chosen
-    if hasattr(parameter, "mp_policy"):
+    if not hasattr(group, "mp_policy"):
         own: torch.dtype | None = getattr(parameter, "sharded_grad_dtype", None)
         return own or parameter.sharded_param.dtype  # type: ignore[no-any-return]
     return gathered_dtype_of(parameter, group)
@@ -986,7 +986,7 @@ def reduced_dtype_of(parameter: Any, group: Any) -> torch.dtype:
 
 def _policy_of_parameter(parameter: Any, group: Any) -> Any:
     """Before torch 2.15 the parameters of a group share one mixed-precision policy."""
-    return parameter.mp_policy if hasattr(parameter, "mp_policy") else group.mp_policy
+    return group.mp_policy if hasattr(group, "mp_policy") else parameter.mp_policy
 
 
 def keeps_parameters(state: Any) -> bool:
