@@ -21,6 +21,7 @@ from torch.distributed.tensor.parallel import (
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import workbench as wb
+from tests.older_releases import RELEASE, since
 from tests.worlds.clusters.hooks.test_sharded_module import (
     HALF,
     Loss,
@@ -168,6 +169,14 @@ CASES: list[Any] = [
 ]
 
 
+@since("2.15", "gradients that accumulate have the dtype of the gathered parameters")
+def test_memory_of_accumulated_gradients_is_not_counted_where_torch_widens_them() -> None:
+    with wb.virtual_cluster({"dp": 4}) as mesh:
+        compiled = wb.aot_compile(Loss(shard_accumulating(mesh)), (TOKENS,), target="h100")
+    with pytest.raises(wb.UsageError, match="accumulates gradients without a reduction"):
+        wb.memory(compiled)
+
+
 @pytest.mark.parametrize(("dims", "make"), CASES)
 def test_the_peak_is_what_torchs_hooks_hold(
     dims: dict[str, int], make: Callable[[Any], torch.nn.Module]
@@ -177,6 +186,8 @@ def test_the_peak_is_what_torchs_hooks_hold(
         model = Loss(make(mesh))
         compiled = wb.aot_compile(model, (TOKENS,), target="h100")
         forward, step = measure_peaks(model)
+    if make is shard_accumulating and RELEASE >= (2, 15):
+        pytest.skip("memory is not counted: see the test above")
     peaks = {row.scope: row.bytes for row in wb.memory(compiled).peaks}
     assert peaks["forward"] == pytest.approx(forward, rel=0.007)
     assert peaks["step"] == pytest.approx(step, rel=0.007)
@@ -192,8 +203,13 @@ OUTER = 2 * 104 * WIDTH + 104 + 2 * WIDTH
     [
         ({"dp": 4}, None, 4, 4, 0),
         ({"dp": 4}, HALF, 2, 4, 0),
-        # over replicas what was reduced in 16 bits is held beside the gradients in 32
-        ({"r": 2, "dp": 4}, MixedPrecisionPolicy(torch.bfloat16), 2, 2, BLOCK // 4 * 2),
+        # over replicas what was reduced in 16 bits is held beside the gradients in 32; since torch
+        # 2.15 they are reduced in 32 as well
+        (
+            {"r": 2, "dp": 4},
+            MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.bfloat16),
+            *(2, 2, BLOCK // 4 * 2),
+        ),
     ],
 )
 def test_bytes_at_the_peak_are_those_of_a_count_by_hand(

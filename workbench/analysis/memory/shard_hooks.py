@@ -1,7 +1,7 @@
 """What hooks of `fully_shard` take and free between the steps of the programs of a model.
 
-Rules of torch 2.13 (_fsdp_param_group.py, _fsdp_collectives.py), in the order in which the CPU
-calls them, which is that of the allocator. A gather has a buffer for what all ranks send, which
+Rules of torch 2.13 and 2.15 (_fsdp_param_group.py, _fsdp_collectives.py), in the order in which the
+CPU calls them, which is that of the allocator. A gather has a buffer for what all ranks send, which
 lives until the next one is copied out in the forward, and until it is itself in the backward, and a
 storage for each parameter, which is copied out of it. The next block is gathered when the
 backward of one begins. A reduction has a buffer for whole gradients, which lives until that of the
@@ -182,8 +182,11 @@ class ShardHooks:
         """`wait_for_unshard`: parameters are copied out of the buffer."""
         if not group.is_gathering:
             return
-        # a local variable of torch's function holds it until that returns
+        # before torch 2.15 a local variable of torch's function holds it until that returns
         before = None if self._is_backward else self._kept
+        if before is not None and self.model.frees_before_copies:
+            yield Let(_name_gather(before))
+            before = self._kept = None
         is_alone = group.size == 1
         copies = []
         for parameter in group.has.parameters:

@@ -989,6 +989,11 @@ def _policy_of_parameter(parameter: Any, group: Any) -> Any:
     return group.mp_policy if hasattr(group, "mp_policy") else parameter.mp_policy
 
 
+def frees_before_copies(group: Any) -> bool:
+    """Whether the buffer of a gather is freed before the next is copied out: since torch 2.15."""
+    return hasattr(group.comm_ctx, "release_all_gather_state_for_comm_reuse")
+
+
 def keeps_parameters(state: Any) -> bool:
     """Whether the outermost module of `fully_shard` keeps its parameters after the forward.
 

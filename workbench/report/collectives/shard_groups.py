@@ -65,8 +65,9 @@ class ShardedModel:
     """The groups of a model, outer blocks first; `others` are parameters that are in none.
 
     `outermost` is the block around all others, which may have no group. At most `buffers` inputs
-    of reduce-scatters live at once. `why_unknown` says why its memory is not counted; empty where
-    it is.
+    of reduce-scatters live at once. In a forward the buffer of a gather is freed before the next
+    is copied out if `frees_before_copies`, and after it otherwise. `why_unknown` says why its
+    memory is not counted; empty where it is.
     """
 
     groups: tuple[ShardGroup, ...]
@@ -74,6 +75,7 @@ class ShardedModel:
     others: tuple[str, ...] = ()
     buffers: int = 1
     why_unknown: str = ""
+    frees_before_copies: bool = False
 
     def to_extra(self) -> dict[str, Any]:
         """As plain data."""

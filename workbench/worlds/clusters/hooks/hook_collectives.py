@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -222,6 +223,7 @@ def _tell(
 
 _OFFLOADED = "{} keeps its shards on the CPU (CPUOffloadPolicy)"
 _EXTENDED = "{} gathers its parameters with an extension (fsdp_pre_all_gather)"
+_ACCUMULATED = "{} accumulates gradients without a reduction, in another dtype since torch 2.15"
 
 
 def read_shard_groups(
@@ -258,7 +260,8 @@ def read_shard_groups(
     others = [path for key, paths in names.items() if key not in known for path in paths]
     buffers = max((tp.count_reduce_buffers(g) for block in blocks for g in block.groups), default=1)
     why = f"{unknown[0]}, which is not counted." if unknown else ""
-    return ShardedModel(tuple(groups), blocks[0].name, tuple(others), buffers, why)
+    early = any(tp.frees_before_copies(group) for block in blocks for group in block.groups)
+    return ShardedModel(tuple(groups), blocks[0].name, tuple(others), buffers, why, early)
 
 
 def _list_unknown(group: Any, block: str) -> Iterator[str]:
@@ -267,6 +270,14 @@ def _list_unknown(group: Any, block: str) -> Iterator[str]:
         yield _OFFLOADED.format(name)
     if any(tp.has_own_gather(each) for each in group.fsdp_params):
         yield _EXTENDED.format(name)
+    if not group.reduce_grads and any(map(_is_widened, group.fsdp_params, repeat(group))):
+        yield _ACCUMULATED.format(name)
+
+
+def _is_widened(parameter: Any, group: Any) -> bool:
+    """Whether torch keeps a gradient in another dtype than the gathered parameter: since 2.15."""
+    reduced = tp.reduced_dtype_of(parameter, group)
+    return tp.frees_before_copies(group) and reduced != tp.gathered_dtype_of(parameter, group)
 
 
 def _read_parameter(each: Any, group: Any, names: tuple[str, ...]) -> ShardedParameter:
