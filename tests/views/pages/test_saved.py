@@ -132,11 +132,28 @@ def test_options_refuse_what_they_do_not_know() -> None:
 
 def test_one_cell_carries_the_front_end() -> None:
     carrier = Carrier()
-    assert carrier.carries("one", "run 1")
-    assert not carrier.carries("one", "run 1")  # a second view of the same run
-    assert not carrier.carries("two", "run 2")
-    assert carrier.carries("one", "run 3")  # its output was replaced
-    assert not carrier.carries("two", "run 4")
+
+    def keep(cell: str, run: str, html: str = '<script class="wb-record">') -> bool:
+        return carrier.keep(lambda carries: f"{carries} {html}", cell, run).startswith("True")
+
+    keep("none", "run 0", html="<p>embed is none</p>")  # without a record it carries none
+    assert keep("one", "run 1")
+    assert not keep("one", "run 1")  # a second view of the same run
+    assert not keep("two", "run 2")
+    assert keep("one", "run 3")  # its output was replaced
+    assert not keep("two", "run 4")
+
+
+def test_a_view_after_outputs_that_are_kept_short_carries_the_front_end(
+    shell: Shell, sample_report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(wb.options, "embed", "none")
+        show(sample_report)._ipython_display_()
+    show(sample_report)._ipython_display_()
+    short, whole = (data["text/html"] for data in shell.published[1::2])
+    assert not carries(short)
+    assert carries(whole)
 
 
 class Shell:

@@ -126,6 +126,11 @@ def keep(document: Document, *, embed: Embed = "full", carries_bundle: bool = Tr
     return add_script(static, record, kind="saved", carries_bundle=carries_bundle)
 
 
+def needs_bundle(html: str) -> bool:
+    """Whether a kept output has a record, which the front end shows."""
+    return 'class="wb-record"' in html
+
+
 def add_script(static: str, record: bytes, *, kind: str, carries_bundle: bool) -> str:
     """The blocks with the packed record and the script that replaces them by its view."""
     packed, name = bundle()

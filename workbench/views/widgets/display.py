@@ -9,7 +9,7 @@ import builtins
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UsageError
@@ -26,7 +26,7 @@ from workbench.views.pages.report_page import build_document
 from workbench.views.panes.pane import choose_pane
 from workbench.views.parts.report_parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
-from workbench.views.static_html.render import keep, summarize
+from workbench.views.static_html.render import keep, needs_bundle, summarize
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Input, PaneId, Sandbox
@@ -45,12 +45,16 @@ class Carrier:
     cell: str | None = None
     run: str = field(default="", repr=False)
 
-    def carries(self, cell: str, run: str) -> bool:
-        """Whether the output that is made now has to carry it: the first, or the first again."""
-        if self.cell is not None and (cell != self.cell or run == self.run):
-            return False
-        self.cell, self.run = cell, run
-        return True
+    def keep(self, make: Callable[[bool], str], cell: str, run: str) -> str:
+        """An output, which carries it where it is the first that needs it, or the first again.
+
+        One that is kept without its record, as `embed="none"` asks, needs none and carries none.
+        """
+        carries = self.cell is None or (cell == self.cell and run != self.run)
+        html = make(carries)
+        if carries and needs_bundle(html):
+            self.cell, self.run = cell, run
+        return html
 
 
 @cache
@@ -100,8 +104,7 @@ class Shown(LiveOnly):
 
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
-        carries = shell is None or carries_bundle(shell)
-        html = self.keep(embed=options.embed, carries_bundle=carries)
+        html = _keep(shell, partial(self.keep, embed=options.embed))
         return {"text/plain": text(self.report), "text/html": html}
 
     def keep(self, *, embed: Embed, carries_bundle: bool) -> str:
@@ -203,7 +206,7 @@ def display_record(
         raise NotImplementedError
     if getattr(there, "cell", None) != find_running_cell(shell):
         publish(shell, make_live_output(make()))
-    html = keep(embed=options.embed, carries_bundle=carries_bundle(shell))
+    html = _keep(shell, partial(keep, embed=options.embed))
     publish(shell, {"text/plain": repr(record), "text/html": html})
 
 
@@ -305,9 +308,11 @@ def find_live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
     return engine, {"inputs": inputs, "dtypes": list(engine.dtypes), "why_not": engine.why_not}
 
 
-def carries_bundle(shell: Any) -> bool:
-    """Whether the output that the running cell makes now has to carry the front end."""
-    return carrier().carries(*_cell(shell))
+def _keep(shell: Any, make: Callable[..., str]) -> str:
+    """An output of the running cell; outside a notebook each carries the front end."""
+    if shell is None:
+        return make(carries_bundle=True)
+    return carrier().keep(lambda carries: make(carries_bundle=carries), *_cell(shell))
 
 
 def find_kernel_shell() -> Any:
