@@ -980,7 +980,7 @@ def reduced_dtype_of(parameter: Any, group: Any) -> torch.dtype:
         return chosen
     if not hasattr(group, "mp_policy"):
         own: torch.dtype | None = getattr(parameter, "sharded_grad_dtype", None)
-        return own or parameter.sharded_param.dtype  # type: ignore[no-any-return]
+        return own or parameter.sharded_param.dtype
     return gathered_dtype_of(parameter, group)
 
 
