@@ -107,7 +107,7 @@ export function Table<Row>(given: TableProps<Row>) {
   const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
   const filter = hasFilter && (
-    <div class="bar">
+    <div class="bar rows-filter">
       <input
         class="filter"
         type="text"
