@@ -33,6 +33,10 @@ def mixed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.softmax(h.half(), -1)
 
 
+def quantized(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).relu().to(torch.float8_e4m3fn)
+
+
 def counted(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
     total.add_(x.sum(0))
     return x * total
@@ -47,6 +51,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "scaled": (scaled, (X, torch.rand(24))),
     "normed": (normed, (X, torch.rand(64))),
     "mixed": (mixed, (X, torch.rand(64, 32))),
+    "quantized": (quantized, (X,)),
     "counted": (counted, (X, torch.rand(64))),
     "looked_up": (looked_up, (torch.randint(0, 9, (4, 8)), torch.rand(10, 64))),
 }
@@ -72,7 +77,11 @@ def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize(
     "name",
-    ["mixed", *(pytest.param(each, marks=pytest.mark.slow) for each in ("normed", "counted"))],
+    [
+        "mixed",
+        "quantized",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("normed", "counted")),
+    ],
 )
 def test_a_cpp_kernel_alone_agrees_with_eager_and_is_timed(name: str, tmp_path: Path) -> None:
     report = compiled(name, "cpu")

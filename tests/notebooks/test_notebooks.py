@@ -104,6 +104,13 @@ def test_its_links_lead_somewhere(path: Path) -> None:
     assert [link for link in near if not (FOLDER / link).is_file()] == []
 
 
+def test_one_output_carries_the_front_end_of_its_views(path: Path) -> None:
+    """As seen: the view of a cell after outputs that were kept short found none."""
+    text = "".join(shown(path))
+    views = text.count('class="wb-record"')
+    assert text.count('class="wb-bundle"') == (1 if views else 0)
+
+
 def test_all_views_have_the_front_end_of_now(path: Path) -> None:
     versions = {version for text in shown(path) for version in BUNDLE.findall(text)}
     assert versions <= {bundle()[1]}, "make notebooks"
